@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 __all__ = [
     "LARGEST_DOUBLE", "LOG_2", "LOG_2_ABOVE", "MACHINE_EPSILON", "SMALLEST_NORMAL", "SMALLEST_SUBNORMAL", "SQRT_LOG_2",
     "SQRT_LOG_2_ABOVE", "UNIT_ROUNDOFF", "BoolArray", "FloatArray", "IndexArray", "IntArray", "LongDoubleArray",
-    "RealArray", "WordArray", "artanh_remainder", "bennett", "enclosure", "exp_excess", "jensen_shannon_generator",
+    "RealArray", "WordArray", "artanh_remainder", "bennett", "doubles_around", "enclosure", "exp_excess",
+    "jensen_shannon_generator",
     "log_sum_exp", "next_above", "next_below", "reconcile_bounds", "rounded_down", "rounded_outward", "rounded_up",
 ]  # fmt: skip
 
@@ -57,6 +58,12 @@ def next_above(x: Number, steps: int = 1) -> Number:
 def next_below(x: Number, steps: int = 1) -> Number:
     """The double that lies ``steps`` places below x, of a float or of each entry of an array."""
     return _moved(x, steps, -math.inf)
+
+
+def doubles_around(x: Any) -> tuple[float, float]:
+    """The largest double at most a rational number and the least at least it: equal where it is a double."""
+    near = float(x)
+    return (near if near <= x else next_below(near)), (near if near >= x else next_above(near))
 
 
 def _moved(x: Number, steps: int, toward: float) -> Number:

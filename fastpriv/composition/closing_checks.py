@@ -1,11 +1,11 @@
 """Elementary bounds that every answer of a composition has to meet, by reasoning that the engines do not share.
 
 Notation: delta(epsilon) = sup over events E of P(E) - e^epsilon Q(E) for P, Q the product of all releases, with curves
-delta_i of the single releases; chi^2 + 1 = E_P dP/dQ = M, the product of the M_i^k_i.
+delta_i of the single releases; chi^2 + 1 = E_P dP/dQ = M, the product of the M_i^k_i: log M is the Renyi divergence of
+order 2.
 
-* Data processing: one release, or one event of it, tells no more than all: delta >= P_i(A) - e^epsilon Q_i(A). Events
-  are half-lines of mixtures and of Laplace noise, and the outcomes of the largest ratios of discrete pairs. The best
-  of them at many epsilons are found once for a composition.
+* Data processing: one release tells no more than all, delta >= delta_i. The curves of single releases that are closed
+  forms, of mixtures, Laplace noise and outcomes, are evaluated at many epsilons once for a composition.
 * (1 - e^(epsilon - S))^+ <= e^(S - epsilon) / 4, so that delta <= M e^-epsilon / 4 (Markov); and delta <= delta(0), the
   total variation distance, <= sqrt(M - 1) / 2 (Cauchy and Schwarz), in either order of P and Q.
 * delta falls with epsilon.
@@ -14,8 +14,6 @@ delta_i of the single releases; chi^2 + 1 = E_P dP/dQ = M, the product of the M_
 Each is a second enclosure of the same number: where it meets the first, the answer is their intersection; where it does
 not, one of both is false, and the answer is the hull of both, of which ``method`` says so (``reconcile_bounds``).
 """
-
-# bounds: proved - roundings of sums of logarithms of moments
 
 from __future__ import annotations
 
@@ -27,14 +25,19 @@ import numpy as np
 
 from ..base.numerics import LARGEST_DOUBLE, FloatArray, reconcile_bounds
 from ..pairs.log_bounds import LogBounds
-from ..pairs.protocol import ROUNDING, BoundingPairs
+from ..pairs.protocol import BoundingPairs
+from ..pairs.sampled_curves import PairBase
+from .joint_bounds import sum_of_divergences
 
 __all__ = ["WIDENED", "checked", "reconciled"]
 
 WIDENED = "widened: elementary bounds disagree with it"  # in ``method``
 
-# bound: none - epsilons at which the best event is found beforehand; delta falls between them
+# bound: none - epsilons at which single releases are looked at; delta falls between them
 _LEVELS = np.concatenate([[0.0], np.geomspace(1e-6, 700.0, 191)])
+_MOST_TERMS = 512  # components or outcomes of a pair whose single release is looked at
+# bound: proved - rounding of sums of logarithms, relative to 1 + their sizes
+_ROUNDING = 1e-12
 
 
 class _Elementary(NamedTuple):
@@ -71,21 +74,17 @@ def reconciled(found: LogBounds, lower: FloatArray, upper: FloatArray) -> LogBou
 
 @lru_cache(maxsize=256)
 def _elementary(pairs: BoundingPairs) -> _Elementary:
-    events = [pair.events() for part in (pairs.dominated or (pairs.dominating,)) for pair in part if pair.count]
-    log_p, log_q = (np.concatenate([[end], *(one[k] for one in events)]) for k, end in enumerate((-np.inf, 0.0)))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratios = np.minimum(_LEVELS[:, None] + log_q - log_p, 0.0)
-        gains = np.nan_to_num(log_p + np.log1p(-np.exp(ratios)), nan=-np.inf, neginf=-np.inf)
-    lower = np.append(gains.max(axis=1), -np.inf)
-    forward, backward = 0.0, 0.0
-    for pair in (one for one in pairs.dominating if one.count):
-        forward += pair.count * pair.log_moment()
-        backward += pair.count * pair.reversed().log_moment()
+    lower = np.full(_LEVELS.size + 1, -np.inf)
+    for pair in {pair.repeated(1) for part in pairs.alternatives for pair in part if pair.count and pair.has_moments}:
+        if sum(map(len, pair.mixtures or pair.atoms or ())) <= _MOST_TERMS:
+            lower[:-1] = np.maximum(lower[:-1], PairBase(pair)(_LEVELS, _LEVELS)[0])
+    used = [pair for pair in pairs.dominating if pair.count]
+    forward, backward = (sum_of_divergences(order, 2.0)[1] for order in (used, [pair.reversed() for pair in used]))
     least = min(forward, backward)
     distance = 0.5 * _log_expm1(least) - math.log(2.0)
     return _Elementary(
-        lower, forward - math.log(4.0) + ROUNDING * (1.0 + abs(forward)),
-        min(0.0, distance + ROUNDING * (1.0 + abs(distance))) if distance > -math.inf else 0.0,
+        lower, forward - math.log(4.0) + _ROUNDING * (1.0 + abs(forward)),
+        min(0.0, distance + _ROUNDING * (1.0 + abs(distance))) if distance > -math.inf else 0.0,
     )  # fmt: skip
 
 

@@ -43,7 +43,6 @@ from ..pairs.curve_pairs import PairObject, PrivacyCurves, pair_of_curves, refus
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import BoundingPairs, DominatingPair
 from ..pairs.readers import ReadPair, has_groups, pair_text, read_group, read_pair
-from ..pairs.sampled import SampledMechanism
 from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .joint_bounds import renyi_bounds
@@ -603,7 +602,7 @@ def certified_curves(p: Any, q: Any = None) -> PrivacyCurves:
     array([0.25])
     """
     composed = isinstance(p, PairObject) and type(p)._privacy_curves is PairObject._privacy_curves
-    if composed or isinstance(p, (LaplaceMechanism, PoissonSampledGaussian, SampledMechanism)):
+    if composed or isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
         refuse_second(f"a {type(p).__name__}", q)
         return compose(p)._privacy_curves()
     return pair_of_curves(p, q)
@@ -737,7 +736,7 @@ def _checked_curve(pairs: BoundingPairs, epsilon: FloatArray) -> LogBounds:
     if WIDENED in found.method or not wide.any():
         return found
     lower = np.full(epsilon.size, -np.inf)
-    for pair in {pair for part in (pairs.dominated or (pairs.dominating,)) for pair in part}:
+    for pair in {pair for part in pairs.alternatives for pair in part}:
         if pair.has_moments and pair.count > 1:
             one = engines.curve_bounds(BoundingPairs((pair.repeated(1),)), epsilon[wide])
             lower[wide] = np.maximum(lower[wide], one.lower)

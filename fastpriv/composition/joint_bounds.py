@@ -40,12 +40,12 @@ import numpy as np
 
 from ..base.errors import DomainError
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above
-from ..pairs.events import BoundedRangePair, RenyiPair
+from ..pairs.events import BoundedRangePair, RenyiPair, extended
 from ..pairs.log_bounds import LogBounds
 from ..pairs.measured_losses import LossPair
 from ..pairs.protocol import EXTENDED_ROUNDING, BoundingPairs, DominatingPair
 
-__all__ = ["joint_bounds", "log_tilt_factor", "renyi_bounds"]
+__all__ = ["joint_bounds", "log_tilt_factor", "renyi_bounds", "sum_of_divergences"]
 
 _SECOND_ORDER = 1.01  # bound: proved - times a relative error of at most 1e-9: its logarithm
 _MOST_RANGES = 1024  # mechanisms of bounded range that are counted
@@ -60,14 +60,15 @@ _INTERVALS, _TAIL = (2.0**-10, 2.0**-6, 2.0**-2, 4.0), 1e-30
 
 def renyi_bounds(bounding: BoundingPairs, order: float) -> tuple[float, float, str]:
     """Lower and upper bound of the divergence of a finite order of at least 1, and what they rest on."""
-    low, high, method = _sum_of_divergences(bounding.dominating, order)
+    low, high, method = sum_of_divergences(bounding.dominating, order)
     if bounding.dominated:
-        low = max(_sum_of_divergences(pairs, order)[0] for pairs in bounding.dominated)
+        low = max(sum_of_divergences(pairs, order)[0] for pairs in bounding.dominated)
         method = f"{method}, between two compositions"
     return min(low, high), high, method
 
 
-def _sum_of_divergences(pairs: Sequence[DominatingPair], order: float) -> tuple[float, float, str]:
+def sum_of_divergences(pairs: Sequence[DominatingPair], order: float) -> tuple[float, float, str]:
+    """Lower and upper bound of the sum of the divergences of these pairs, and what they rest on."""
     low = high = 0.0
     method = "sum over all releases"
     for pair in pairs:
@@ -170,7 +171,7 @@ def _tilted(pairs: tuple[DominatingPair, ...], t: float) -> float:
     if others:
         if order - 1.0 < t:  # the divergence rises with its order
             order = math.nextafter(order, math.inf)
-        divergence = _sum_of_divergences(others, order)[1]
+        divergence = sum_of_divergences(others, order)[1]
         known += divergence * t if divergence else 0.0
     return known + 8 * UNIT_ROUNDOFF * abs(known) if known < math.inf else math.inf
 
@@ -226,7 +227,7 @@ def _range_bounds(width: float, k: int, level: float) -> tuple[float, float]:
         numerator = (k - least) * exact - start
         if numerator <= 0:
             break
-        w, t = (_long(x / (k + 1)) for x in (numerator, (least + 1) * exact + start))
+        w, t = (extended(x / (k + 1)) for x in (numerator, (least + 1) * exact + start))
         j = np.arange(least + 1)
         log_p = np.log(-np.expm1(-w)) - scale
         log_rest = t - e + np.log(-np.expm1(-t)) - scale
@@ -237,9 +238,3 @@ def _range_bounds(width: float, k: int, level: float) -> tuple[float, float]:
         size = float(k * (abs(log_p) + abs(log_rest) + abs(scale)) + binomials.max() + abs(top))
         best, error = max(best, value), max(error, EXTENDED_ROUNDING * (4.0 + size + k) + UNIT_ROUNDOFF * abs(value))
     return (best - 2.0 * error, min(best + 2.0 * error, 0.0)) if best > -math.inf else (best, best)
-
-
-def _long(x: Fraction) -> Any:
-    """A fraction in extended precision."""
-    leading = float(x)
-    return np.longdouble(leading) + np.longdouble(float(x - Fraction(leading)))

@@ -2,12 +2,12 @@
 
 How a kind is added
 1. One class in one file here, a frozen dataclass derived from ``DominatingPair`` (``protocol.py``): the parameters and
-   ``count`` as fields, all named in ``_fields``, by which equal pairs are grouped; ``curve(epsilon)``, the certified
-   delta of one release; and ``reversed()``, the pair of Q against P. Everything else has a default that rests on these
-   two: such a pair is composed on a grid of losses.
-2. Where more is known, the class says so by overriding a member: ``log_moment`` and ``events`` for the closing checks,
-   ``renyi_divergence``, ``largest_loss`` and ``infinite_mass`` in closed form, ``add_to_contour`` with ``has_moments``
-   for sums along a contour, ``mixtures``, ``atoms``, ``laplace`` or ``grid_losses`` for engines of these forms.
+   ``count`` as fields, by which equal pairs are grouped; ``curve(epsilon)``, the certified delta of one release, or
+   ``log_delta``; and ``reversed()``, the pair of Q against P. Everything else has a default that rests on these two:
+   such a pair is composed on a grid of losses.
+2. Where more is known, the class says so by overriding a member: ``renyi_divergence``, ``largest_loss`` and
+   ``losses_are_finite`` or ``infinite_mass``, ``add_to_contour`` with ``has_moments`` for sums along a contour,
+   ``mixtures``, ``atoms``, ``laplace`` or ``grid_losses`` for engines of these forms.
 3. A line in ``_READERS`` of ``readers.py``: what a caller passes, and the function that makes the pair of it.
 """
 

@@ -25,9 +25,12 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.local import ldp_delta
 from .discrete_pairs import DiscretePair
 from .log_bounds import Curve, certified
-from .protocol import BoundingPairs, DominatingPair
+from .protocol import BoundingPairs, DominatingPair, FrozenRecord
 
-__all__ = ["CurvePair", "PairObject", "PrivacyCurves", "Tails", "WorstPairCurve", "pair_of_curves", "refuse_second"]
+__all__ = [
+    "CurvePair", "NamedFields", "PairObject", "PrivacyCurves", "Tails", "WorstPairCurve", "normal_noise",
+    "pair_of_curves", "refuse_second",
+]  # fmt: skip
 
 # P(L > epsilon), Q(L > epsilon), P(L <= epsilon) and Q(L <= epsilon), L = log dP/dQ: lower and upper bounds
 Tails = Callable[[FloatArray], FloatArray]
@@ -36,8 +39,6 @@ Tails = Callable[[FloatArray], FloatArray]
 @dataclass(frozen=True, slots=True, eq=False)
 class CurvePair(DominatingPair):
     """Nothing is known but ``forward``, the curve of P against Q, and ``backward``, that of Q against P."""
-
-    _fields = ("forward", "backward", "count")
 
     forward: Curve
     backward: Curve
@@ -100,7 +101,18 @@ class PrivacyCurves:
         return replace(self, forward=self.backward, backward=self.forward, discrete=discrete, tails=tails, group=group)
 
 
-class PairObject(ValueObject):
+class NamedFields(ValueObject):
+    """A value object with a text that names its fields."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        fields = ((name, getattr(self, name)) for name in self._fields)
+        shown = (f"{name}={x.tolist() if isinstance(x, np.ndarray) else x!r}" for name, x in fields if x is not None)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class PairObject(NamedFields):
     """An object that is a pair by itself."""
 
     __slots__ = ()
@@ -113,15 +125,11 @@ class PairObject(ValueObject):
         raise NotImplementedError
 
 
-class WorstPairCurve(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False)
+class WorstPairCurve(FrozenRecord):
     """The larger curve of any two secrets of a channel, at each epsilon."""
 
-    __slots__ = _fields = ("channel",)
-
     channel: AnyChannel
-
-    def __init__(self, channel: AnyChannel) -> None:
-        self._set(channel=channel)
 
     def __call__(self, epsilon: FloatArray) -> Estimate:
         """Evaluate the curve at an array of epsilons."""
@@ -135,10 +143,8 @@ def pair_of_curves(p: Any, q: Any) -> PrivacyCurves:
         return p._privacy_curves()
     if isinstance(p, GaussianMechanism):
         refuse_second("a GaussianMechanism", q)
-        sigma = validate.scalar("sigma", p.sigma)
-        if p.sensitivity is None:
-            p.delta(0.0)  # raises
-        return PrivacyCurves(p.delta, p.delta, gaussian=(validate.scalar("sensitivity", p.sensitivity), sigma))
+        sigma, span = normal_noise(p)
+        return PrivacyCurves(p.delta, p.delta, gaussian=(span, sigma))
     if isinstance(p, AnyChannel):
         refuse_second("a channel", q)
         worst = WorstPairCurve(p)
@@ -168,6 +174,14 @@ def pair_of_curves(p: Any, q: Any) -> PrivacyCurves:
         )
     forward = _CurveOfCaller("p", p)
     return PrivacyCurves(forward, forward if q is None else _CurveOfCaller("q", q))
+
+
+def normal_noise(mechanism: GaussianMechanism, prefix: str = "") -> tuple[float, float]:
+    """Standard deviation and sensitivity of a mechanism, each a single number."""
+    sigma = validate.scalar(f"{prefix}sigma", mechanism.sigma)
+    if mechanism.sensitivity is None:
+        mechanism.delta(0.0)  # raises
+    return sigma, validate.scalar(f"{prefix}sensitivity", mechanism.sensitivity)
 
 
 def _equal_normal_distributions(p: Any, q: Any) -> tuple[float, float] | None:
@@ -209,16 +223,12 @@ def refuse_second(noun: str, q: Any) -> None:
         raise DomainError(f"q must be left out with {noun}, which is a pair already; got {validate.shown(q)}. Drop it.")
 
 
-class _CurveOfCaller(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False)
+class _CurveOfCaller(FrozenRecord):
     """A function that a caller passes as a curve, with a check of what it returns."""
-
-    __slots__ = _fields = ("name", "function")
 
     name: str
     function: Callable[[FloatArray], Any]
-
-    def __init__(self, name: str, function: Callable[[FloatArray], Any]) -> None:
-        self._set(name=name, function=function)
 
     def __call__(self, epsilon: FloatArray) -> Estimate:
         answer = self.function(epsilon)

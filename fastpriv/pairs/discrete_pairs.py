@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 
 from ..base.estimate import Estimate
-from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, enclosure, next_above, next_below
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, LongDoubleArray, enclosure, next_above, next_below
 from ..conversions import gdp_from_ldp
 from ..kernels import _type_sums
 from .discretised_losses import PrivacyLoss, moved_to_grid
-from .protocol import ROUNDING, BoundingPairs, Bounds, DominatingPair, GaussianFit, renyi_of_sum
+from .protocol import BoundingPairs, Bounds, DominatingPair, GaussianFit, renyi_of_sum
 
 __all__ = ["DiscretePair", "bounding_atoms"]
 
@@ -28,8 +29,6 @@ __all__ = ["DiscretePair", "bounding_atoms"]
 _TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
 # bound: proved - of a sum in any order, for each of its terms
 _SUM_ROUNDING = float(np.finfo(np.longdouble).eps)
-_BLOCK_CELLS = 2**20  # products of levels and outcomes that are formed at a time: 16 MiB of long doubles
-_MOST_OUTCOMES = 512  # of a pair whose events are tried
 # bound: proved - the least probability of a finite loss that keeps a relative accuracy of one rounding as a double
 _LEAST_PROBABILITY = 2.0**-1021
 
@@ -38,7 +37,6 @@ _LEAST_PROBABILITY = 2.0**-1021
 class DiscretePair(DominatingPair):
     """Probabilities of the same outcomes, and by how much their sums miss 1. Where q = 0 < p the loss is infinite."""
 
-    _fields = ("p", "q", "count", "p_relative_error", "q_relative_error")
     has_moments = True
 
     p: FloatArray
@@ -59,7 +57,7 @@ class DiscretePair(DominatingPair):
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """sum (p_i - e^epsilon q_i)^+ with its rounding, for the vectors as passed and divided by their sums."""
-        levels = np.asarray(epsilon, dtype=np.float64).ravel()
+        levels = np.asarray(epsilon, dtype=np.float64).ravel().astype(np.longdouble)  # a shift may be far below 1e-16
         shift = 1.1 * (self.p_relative_error + self.q_relative_error)
         value, error = self._positive_parts(levels)
         low, low_error = (value, error) if shift == 0.0 else self._positive_parts(levels + shift)
@@ -70,21 +68,15 @@ class DiscretePair(DominatingPair):
         numbers = (np.reshape(x, np.shape(epsilon)) for x in (np.clip(value, lower, upper), lower, upper))
         return Estimate(*numbers, kind="exact", unit="probability", method="sum over outcomes")
 
-    def _positive_parts(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The sums and their absolute errors, in extended precision, rounded to doubles."""
-        value, error = np.zeros((2, levels.size))
-        step = max(1, _BLOCK_CELLS // self.p.size)
-        p, q = self.p.astype(np.longdouble), self.q.astype(np.longdouble)
-        for start in range(0, levels.size, step):
-            part = slice(start, start + step)
-            with np.errstate(over="ignore", invalid="ignore"):
-                product = np.where(q == 0.0, 0.0, np.exp(levels[part, None].astype(np.longdouble)) * q)
-            terms = np.maximum(p - product, 0.0)
-            total = terms.sum(axis=1)
-            touched = np.where(product <= 2.0 * p, p + product, 0.0).sum(axis=1)
-            value[part] = total
-            error[part] = (_TERM_ROUNDING + p.size * _SUM_ROUNDING) * touched + UNIT_ROUNDOFF * total
-        return value, error
+    def _positive_parts(self, levels: LongDoubleArray) -> tuple[FloatArray, FloatArray]:
+        """The sums and their absolute errors, rounded to doubles: over the outcomes whose losses exceed a level."""
+        losses, above_p, above_q, relative = _sums_by_loss(self.repeated(1))
+        count = np.searchsorted(losses, -levels, side="right")
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = np.where(above_q[count] == 0.0, 0.0, np.exp(levels) * above_q[count])
+        value = np.maximum(above_p[count] - product, 0.0)
+        error = relative * (above_p[count] + product) + UNIT_ROUNDOFF * value
+        return value.astype(np.float64), error.astype(np.float64)
 
     def reversed(self) -> DiscretePair:
         """Q against P."""
@@ -118,25 +110,6 @@ class DiscretePair(DominatingPair):
             return math.inf, math.inf
         return renyi_of_sum(p, np.log(p) - np.log(q), np.abs(np.log(p)) + np.abs(np.log(q)), order)
 
-    def events(self) -> tuple[FloatArray, FloatArray]:
-        """The outcomes of the largest ratios, where they are not too many."""
-        if self.p.size > _MOST_OUTCOMES:
-            return np.empty(0), np.empty(0)
-        with np.errstate(divide="ignore"):
-            order = np.argsort(np.log(self.q) - np.log(self.p))
-            p, q = (np.log(np.cumsum(x[order])) for x in (self.p, self.q))
-        return self._rounded_events(p, q)
-
-    def log_moment(self) -> float:
-        """Sum over outcomes."""
-        used = self.p > 0.0
-        if not self.q[used].all():
-            return math.inf
-        with np.errstate(over="ignore"):
-            value = float(np.log((self.p[used] * (self.p[used] / self.q[used])).sum()))
-        error = 2.0 * self.p_relative_error + self.q_relative_error
-        return max(value, 0.0) + ROUNDING * 2.0 + 1.1 * error
-
     def gaussian_fit(self) -> GaussianFit:
         """That of randomised response with the largest loss."""
         if ((self.p > 0.0) != (self.q > 0.0)).any():
@@ -159,6 +132,21 @@ class DiscretePair(DominatingPair):
         kept = self.p > 0.0
         p, q = np.ascontiguousarray(self.p[kept]), np.ascontiguousarray(self.q[kept])
         return bool(q.all()) and bool(sums.add_atoms(self.count, p, q, math.fsum([*p.tolist(), -1.0])))
+
+
+@lru_cache(maxsize=16)
+def _sums_by_loss(pair: DiscretePair) -> tuple[LongDoubleArray, LongDoubleArray, LongDoubleArray, float]:
+    """Losses, from the largest, with the other sign; sums of p and q up to each; their error relative to p + x q."""
+    p, q = pair.p.astype(np.longdouble), pair.q.astype(np.longdouble)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Any = np.log(p), np.log(q)
+        order = np.argsort(logs[1] - logs[0])
+        losses = (logs[1] - logs[0])[order]
+    above_p, above_q = (np.append(np.longdouble(0), np.cumsum(x[order])) for x in (p, q))
+    # Losses are raised by their rounding, so that none beyond a level is left out; one that is taken for such counts as
+    # less than 0, at most by its rounding.
+    rounding = 4 * _SUM_ROUNDING * sum(float(np.abs(x[np.isfinite(x)]).max(initial=1.0)) for x in logs)
+    return losses - rounding, above_p, above_q, _TERM_ROUNDING + p.size * _SUM_ROUNDING + rounding
 
 
 def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_error: float, q_error: float) -> BoundingPairs:

@@ -38,7 +38,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,11 +54,11 @@ from .discretised_losses import PrivacyLoss
 from .laplace_pairs import LaplacePair
 from .measured_losses import LossPair
 from .mixture_pairs import MixturePair
-from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair, renyi_of_sum
+from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair
 
 __all__ = [
     "ApproximateDP", "BoundedRange", "BoundedRangePair", "DiscreteGaussianMechanism", "PermuteAndFlip", "RenyiDP",
-    "RenyiPair", "TreeAggregation", "ZeroConcentratedDP",
+    "RenyiPair", "TreeAggregation", "ZeroConcentratedDP", "extended",
 ]  # fmt: skip
 
 _DIGITS = 400  # of decimals: e^epsilon - 1 keeps 70 of them for the smallest double
@@ -80,18 +80,7 @@ def _at_least_0(name: str, value: Any) -> float:
     return validate.scalar(name, value, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
 
 
-class _Event(PairObject):
-    """A guarantee or a mechanism with a text that names its fields."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        fields = ((name, getattr(self, name)) for name in self._fields)
-        shown = (f"{name}={x.tolist() if isinstance(x, np.ndarray) else x!r}" for name, x in fields if x is not None)
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
-class ApproximateDP(_Event):
+class ApproximateDP(PairObject):
     """A mechanism of which only (epsilon, delta) is known, or several such pairs of numbers that hold at once.
 
     Parameters
@@ -154,23 +143,28 @@ def _pair_of_points(epsilons: list[float], deltas: list[float]) -> BoundingPairs
             x, level = Decimal(min(epsilon, _LARGEST_EPSILON)).exp(), Decimal(delta)
             for place, height in ((x, level), (1 / x, 1 - (1 - level) / x)):
                 heights[place] = min(height, heights.get(place, Decimal(1)))
-        kept: list[tuple[Decimal, Decimal]] = []
-        for point in sorted(heights.items()):
-            while len(kept) > 1 and _slope(kept[-2], kept[-1]) >= _slope(kept[-2], point):
-                kept.pop()
-            if not kept or point[1] < kept[-1][1]:  # the curve does not rise
-                kept.append(point)
-        slopes = [-_slope(a, b) for a, b in itertools.pairwise(kept)]
+        hull = _convex_minorant(list(heights.items()))
+        lowest = min(range(len(hull)), key=lambda index: hull[index][1])  # the curve does not rise
+        hull = hull[: lowest + 1]
+        slopes = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(hull)]
         falls = [a - b for a, b in zip(slopes, [*slopes[1:], Decimal(0)], strict=False)]
         q = [Decimal(0), *falls, 1 - (slopes[0] if slopes else 0)]
-        p = [kept[-1][1], *(x * fall for (x, _), fall in zip(kept[1:], falls, strict=True)), Decimal(0)]
+        p = [hull[-1][1], *(x * fall for (x, _), fall in zip(hull[1:], falls, strict=True)), Decimal(0)]
         rows = [np.array([np.longdouble(f"{number:.30e}") for number in side]) for side in (p, q)]
     finite = np.array([0 < index < len(p) - 1 for index in range(len(p))])
     return bounding_atoms(rows[0], rows[1], finite, EXTENDED_ROUNDING, EXTENDED_ROUNDING)
 
 
-def _slope(a: tuple[Decimal, Decimal], b: tuple[Decimal, Decimal]) -> Decimal:
-    return (b[1] - a[1]) / (b[0] - a[0])
+def _convex_minorant(points: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The points of the greatest convex function at or below all of them, from the left."""
+    hull: list[tuple[Any, Any]] = []
+    for x, y in sorted(points):
+        while len(hull) > 1 and ((y - hull[-2][1]) * (hull[-1][0] - hull[-2][0])
+                                 <= (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0])):  # fmt: skip
+            hull.pop()
+        if not hull or x > hull[-1][0]:
+            hull.append((x, y))
+    return hull
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,8 +172,6 @@ class BoundedRangePair(DiscretePair):
     """Mechanisms of bounded range that are fixed in advance: alone they have a curve of their own, in
     ``composition/joint_bounds.py``; with others they count as the randomised response that these probabilities are.
     """
-
-    _fields = ("p", "q", "count", "p_relative_error", "q_relative_error", "width")  # type: ignore[assignment]
 
     width: float = 0.0
 
@@ -189,7 +181,7 @@ class BoundedRangePair(DiscretePair):
         return BoundedRangePair(p, q, self.count, self.q_relative_error, self.p_relative_error, self.width)
 
 
-class BoundedRange(_Event):
+class BoundedRange(PairObject):
     """A mechanism whose losses lie in an interval of length epsilon: the exponential mechanism.
 
     Parameters
@@ -254,10 +246,10 @@ def _pair_of_range(width: float, largest: float) -> tuple[DominatingPair, ...]:
         q = np.array([np.exp(-t) * np.expm1(t - e), np.expm1(-t)]) / np.expm1(-e)
     found = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING * (1 + width),
                            EXTENDED_ROUNDING * (1 + width))  # fmt: skip
-    return found.dominated[0] if found.dominated else found.dominating
+    return found.alternatives[0]
 
 
-class PermuteAndFlip(_Event):
+class PermuteAndFlip(PairObject):
     """Permute-and-flip, or the largest of scores with exponential noise.
 
     Parameters
@@ -301,42 +293,12 @@ class PermuteAndFlip(_Event):
         e = np.longdouble(self.epsilon)
         p, q = np.array([half, half]), np.array([np.exp(-e), 1 - np.expm1(-e)]) * half
         one = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING, EXTENDED_ROUNDING * (1 + self.epsilon))
-        below = one.dominated[0] if one.dominated else one.dominating
+        below = one.alternatives[0]
         alternatives = (below, tuple(pair.reversed() for pair in below))
         return BoundingPairs((LaplacePair(1.0, self.epsilon, 1),), alternatives)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LatticePair(LossPair):
-    """Losses on a lattice whose two curves are the same: the pair bounds either of them. Its Renyi divergence of order
-    a is at most a ``rho``.
-    """
-
-    _fields = ("losses", "count", "p_relative_error", "q_relative_error", "rho")  # type: ignore[assignment]
-
-    rho: float = math.inf
-
-    def reversed(self) -> Self:
-        """The same."""
-        return self
-
-    def renyi_divergence(self, order: float) -> Bounds:
-        """The sum from below, where all losses are finite, and the closed bound."""
-        low = 0.0
-        if self.losses.infinity_mass == 0.0:
-            places = self.losses.first + np.flatnonzero(self.losses.masses)
-            losses = places * np.longdouble(self.losses.interval)
-            masses = self.losses.masses[self.losses.masses > 0.0].astype(np.longdouble)
-            low = renyi_of_sum(masses, losses, np.abs(losses), order)[0]
-        high = next_above(order * self.rho, 2)
-        return min(low, high), high
-
-    def log_moment(self) -> float:
-        """The closed bound."""
-        return next_above(2.0 * self.rho, 2)
-
-
-class DiscreteGaussianMechanism(_Event):
+class DiscreteGaussianMechanism(PairObject):
     """Discrete Gaussian noise on an integer: probabilities proportional to exp(-x^2 / (2 sigma^2)).
 
     Parameters
@@ -404,7 +366,7 @@ class DiscreteGaussianMechanism(_Event):
             return BoundingPairs(())
         wide = math.isqrt(math.floor(2 * variance * Fraction(_LOG_LEAST_MASS))) + 2
         x: IntArray = np.arange(-wide, wide + 1)
-        scale = _extended(2 * variance)
+        scale = extended(2 * variance)
         weights = np.exp(-(x.astype(np.longdouble) ** 2) / scale)
         masses = weights / (weights.sum() + 2 * weights[0] / -np.expm1(-(2 * wide + 1) / scale))
         error = EXTENDED_ROUNDING * (0.25 * _LOG_LEAST_MASS + 8) + x.size * float(np.finfo(np.longdouble).eps)
@@ -421,20 +383,20 @@ class DiscreteGaussianMechanism(_Event):
         largest = float(max(abs(int(places[0])), abs(int(places[-1])))) * interval
         q_error = p_error + (0.0 if Fraction(interval) == exact else 1.01 * largest * UNIT_ROUNDOFF)
         rest = p_error, q_error, next_above(float(Fraction(d) ** 2 / (2 * variance)))
-        below = LatticePair(PrivacyLoss(int(places[0]), interval, table, 0.0), 1, *rest)
+        below = LossPair(PrivacyLoss(int(places[0]), interval, table, 0.0), 1, *rest)
         more = table.copy()
         more[0] += beyond
-        above = LatticePair(PrivacyLoss(int(places[0]), interval, more, beyond), 1, *rest)
+        above = LossPair(PrivacyLoss(int(places[0]), interval, more, beyond), 1, *rest)
         return BoundingPairs((above,), ((below,),))
 
 
-def _extended(x: Fraction) -> Any:
+def extended(x: Fraction) -> Any:
     """A fraction in extended precision, within a unit of it."""
     leading = float(x)
     return np.longdouble(leading) + np.longdouble(float(x - Fraction(leading)))
 
 
-class TreeAggregation(_Event):
+class TreeAggregation(PairObject):
     """Sums of all nodes of a binary tree over the steps, with normal noise in each.
 
     Parameters
@@ -500,8 +462,6 @@ class RenyiPair(DominatingPair):
     them at most the chord, and without bound beyond them.
     """
 
-    _fields = ("rho", "xi", "tilts", "moments", "count")
-
     rho: float
     xi: float
     tilts: FloatArray
@@ -540,12 +500,8 @@ class RenyiPair(DominatingPair):
             order = 1.0 + (float(self.tilts[1]) if self.tilts.size else 1e-9)
         return 0.0, next_above(self.moment(order - 1.0) / (order - 1.0), 2)
 
-    def log_moment(self) -> float:
-        """That of the order 2."""
-        return self.moment(1.0)
 
-
-class ZeroConcentratedDP(_Event):
+class ZeroConcentratedDP(PairObject):
     """A mechanism of which only (xi, rho)-zCDP is known: Renyi divergences of every order a > 1 at most xi + rho a.
 
     Parameters
@@ -591,7 +547,7 @@ class ZeroConcentratedDP(_Event):
         return BoundingPairs((RenyiPair(self.rho, self.xi, np.empty(0), np.empty(0), 1),), ((),))
 
 
-class RenyiDP(_Event):
+class RenyiDP(PairObject):
     """A mechanism of which only Renyi divergences of some orders are known.
 
     Parameters
@@ -639,13 +595,7 @@ class RenyiDP(_Event):
         self._set(orders=above.copy(), epsilons=bounds.copy())
 
     def _bounding_pairs(self) -> BoundingPairs:
-        points: list[tuple[float, float]] = [(0.0, 0.0)]
-        for t, moment in sorted(zip((self.orders - 1.0).tolist(), ((self.orders - 1.0) * self.epsilons).tolist(),
-                                    strict=True)):  # fmt: skip
-            while len(points) > 1 and ((moment - points[-2][1]) * (points[-1][0] - points[-2][0])
-                                       <= (points[-1][1] - points[-2][1]) * (t - points[-2][0])):  # fmt: skip
-                points.pop()
-            if t > points[-1][0]:
-                points.append((t, moment))
-        tilts, moments = (np.array(column) for column in zip(*points, strict=True))
+        tilts = self.orders - 1.0
+        hull = _convex_minorant([(0.0, 0.0), *zip(tilts.tolist(), (tilts * self.epsilons).tolist(), strict=True)])
+        tilts, moments = (np.array(column) for column in zip(*hull, strict=True))
         return BoundingPairs((RenyiPair(0.0, 0.0, tilts, moments, 1),), ((),))

@@ -7,7 +7,6 @@ Notation: d = shift / scale, the largest loss; h(x) = e^x - 1 - x.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +16,10 @@ from ..base.estimate import Estimate
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..conversions import gdp_from_ldp
 from ..mechanisms.laplace import LaplaceMechanism
-from .protocol import EXTENDED_ROUNDING, ROUNDING, Bounds, DominatingPair, GaussianFit, rounded_outward
+from .protocol import EXTENDED_ROUNDING, Bounds, DominatingPair, GaussianFit, rounded_outward
 
 __all__ = ["LaplacePair"]
 
-_CUTS = 8  # half-lines between both centres that are tried as events
 _SERIES_TERMS = 24  # bound: proved - of h(x) for |x| < 1/2: the next one is below 2^-24 / 26!
 # bound: proved - relative rounding of d
 _RATIO_ROUNDING = 2.0**-50
@@ -31,8 +29,7 @@ _RATIO_ROUNDING = 2.0**-50
 class LaplacePair(DominatingPair):
     """P = Laplace(0, scale) and Q = Laplace(shift, scale); scale > 0, shift >= 0. Both orders have one curve."""
 
-    _fields = ("scale", "shift", "count")
-    has_moments = True
+    has_moments = losses_are_finite = True
 
     scale: float
     shift: float
@@ -57,10 +54,6 @@ class LaplacePair(DominatingPair):
         """The pair itself."""
         return self
 
-    def infinite_mass(self) -> Bounds:
-        """No loss is infinite."""
-        return 0.0, 0.0
-
     def largest_loss(self) -> Bounds:
         """d."""
         ratio = self.shift / self.scale
@@ -81,17 +74,6 @@ class LaplacePair(DominatingPair):
             value = d + (np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(-(2 * a - 1) * d))) / (a - 1)
         relative = 4 * UNIT_ROUNDOFF + 8 * EXTENDED_ROUNDING  # of d = shift / scale, of which K has at most the square
         return rounded_outward(value, relative * value)
-
-    def events(self) -> tuple[FloatArray, FloatArray]:
-        """Half-lines that end between both centres."""
-        cut = np.linspace(0.0, self.shift, _CUTS)
-        p, q = np.log1p(-0.5 * np.exp(-cut / self.scale)), -(self.shift - cut) / self.scale - math.log(2.0)
-        return self._rounded_events(p, q)
-
-    def log_moment(self) -> float:
-        """Closed form."""
-        d = self.shift / self.scale
-        return max(d + math.log((2.0 + math.exp(-3.0 * d)) / 3.0), 0.0) + ROUNDING * (1.0 + d)
 
     def gaussian_fit(self) -> GaussianFit:
         """That of randomised response with the largest loss."""

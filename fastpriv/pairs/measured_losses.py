@@ -38,14 +38,17 @@ _REVERSAL_ERROR = 2.0**-52
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossPair(DominatingPair):
-    """The loss of the pair lies on a grid: the engine of these takes one release too, and no curve is needed."""
+    """The loss of the pair lies on a grid: the engine of these takes one release too, and no curve is needed.
 
-    _fields = ("losses", "count", "p_relative_error", "q_relative_error")
+    Where ``rho`` is finite both orders have one curve, which the pair bounds, and a Renyi divergence of order a that is
+    at most a ``rho``.
+    """
 
     losses: PrivacyLoss
     count: int
     p_relative_error: float = 0.0
     q_relative_error: float = 0.0
+    rho: float = math.inf
 
     @property
     def grid_losses(self) -> PrivacyLoss:
@@ -54,6 +57,8 @@ class LossPair(DominatingPair):
 
     def reversed(self) -> LossPair:
         """Mass m at the loss l of P against Q is mass m e^-l at -l of Q against P; the rest of Q is infinite there."""
+        if self.rho < math.inf:
+            return self
         loss = self.losses
         places = np.arange(loss.first, loss.first + len(loss.masses))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -77,12 +82,14 @@ class LossPair(DominatingPair):
         return next_below(top), next_above(top)
 
     def renyi_divergence(self, order: float) -> Bounds:
-        """Sum over the grid."""
-        loss = self.losses
+        """Sum over the grid, and the closed bound."""
+        loss, most = self.losses, next_above(order * self.rho, 2)
         if loss.infinity_mass > 0.0:
-            return math.inf, math.inf
+            return 0.0 if most < math.inf else math.inf, most
         losses = (loss.first + np.flatnonzero(loss.masses)) * np.longdouble(loss.interval)
-        return renyi_of_sum(loss.masses[loss.masses > 0.0].astype(np.longdouble), losses, np.abs(losses), order)
+        masses = loss.masses[loss.masses > 0.0].astype(np.longdouble)
+        low, high = renyi_of_sum(masses, losses, np.abs(losses), order)
+        return min(low, most), min(high, most)
 
     def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
         """The loss on another grid."""

@@ -1,6 +1,7 @@
-"""Pairs of Gaussian mixtures on the line: the Gaussian mechanism, Poisson samples of it, and mixtures of any sigmas."""
+"""Pairs of Gaussian mixtures on the line: the Gaussian mechanism, Poisson samples of it, and mixtures of any sigmas.
 
-# bounds: proved - roundings of the masses of half-lines and of a sum of squares
+And pairs of normal distributions of any covariances in several dimensions.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import special
 from ..base.estimate import Estimate
-from ..base.numerics import FloatArray, log_sum_exp, next_above, next_below
+from ..base.numerics import FloatArray, doubles_around
 from ..distributions import GaussianMixture
 from ..divergences import hockey_stick_divergence, renyi_divergence
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.reductions.gaussian_spectra import GaussianSpectrum, gaussian_spectrum
+from ..divergences.reductions.gaussian_sums import gaussian_sum_bounds, largest_gaussian_loss
 from .log_bounds import LogBounds
-from .protocol import LARGEST_DISTANCE, ROUNDING, Bounds, DominatingPair, GaussianFit, SampledPair
+from .protocol import Bounds, DominatingPair, GaussianFit, SampledPair
 
-__all__ = ["MixturePair"]
+__all__ = ["GaussianPair", "MixturePair"]
 
-_MOST_COMPONENTS = 96  # of a mixture whose moment is summed
 # bound: none - ratios of distance and sigma, and rates, outside of which sampled Gaussians are mixtures like others
 _RATIOS, _RATES = (1e-2, 40.0), (1e-100, 0.9)
 
@@ -37,8 +37,7 @@ class MixturePair(DominatingPair):
     another with the weight rate, a double: the relative errors are the rounding of 1 - rate alone.
     """
 
-    _fields = ("p", "q", "count", "p_relative_error", "q_relative_error", "rate")
-    has_moments = True
+    has_moments = losses_are_finite = True
 
     p: GaussianMixture
     q: GaussianMixture
@@ -87,10 +86,6 @@ class MixturePair(DominatingPair):
         """Q against P."""
         return MixturePair(self.q, self.p, self.count, self.q_relative_error, self.p_relative_error, self.rate)
 
-    def infinite_mass(self) -> Bounds:
-        """No loss is infinite."""
-        return 0.0, 0.0
-
     def largest_loss(self) -> Bounds:
         """The Renyi divergence of infinite order."""
         return self.renyi_divergence(math.inf)
@@ -99,34 +94,6 @@ class MixturePair(DominatingPair):
         """Certified bounds, by ``fastpriv.renyi_divergence``."""
         found = renyi_divergence(self.p, self.q, order, certified=True)
         return float(found.lower), float(found.upper)
-
-    def events(self) -> tuple[FloatArray, FloatArray]:
-        """Half-lines to both sides."""
-        centres = np.concatenate([self.p.means, self.q.means])
-        middle, width = float(self.p.weights @ self.p.means), float(np.max(self.p.sigmas) + np.ptp(centres))
-        offsets = width * np.concatenate([np.linspace(0.0, 4.0, 16, endpoint=False), np.geomspace(4.0, 40.0, 8)])
-        cut = middle + np.concatenate([-offsets, offsets])
-
-        def masses(x: GaussianMixture, sign: float) -> FloatArray:
-            with np.errstate(divide="ignore"):
-                terms = np.log(x.weights) + special.log_ndtr(sign * (cut[:, None] - x.means) / x.sigmas)
-            return np.asarray(log_sum_exp(terms))
-
-        p, q = (np.concatenate([masses(x, 1.0), masses(x, -1.0)]) for x in (self.p, self.q))
-        return self._rounded_events(p, q)
-
-    def log_moment(self) -> float:
-        """A sum over pairs of components, where Q is normal and all sigmas are one."""
-        if len(self.q) > 1 or (self.p.sigmas != self.q.sigmas[0]).any() or len(self.p) > _MOST_COMPONENTS:
-            return math.inf
-        with np.errstate(over="ignore"):
-            x = (self.p.means - self.q.means[0]) / self.q.sigmas[0]
-        if not np.abs(x).max() < LARGEST_DISTANCE:
-            return math.inf
-        logs = np.log(self.p.weights)
-        value = float(log_sum_exp((logs[:, None] + logs + x[:, None] * x).ravel()))
-        size, error = float(np.abs(x).max() ** 2), 2.0 * self.p_relative_error + self.q_relative_error
-        return max(value, 0.0) + ROUNDING * (1.0 + size) + 1.1 * error
 
     def gaussian_fit(self) -> GaussianFit:
         """By the farthest two components, where all sigmas are one."""
@@ -145,26 +112,50 @@ class MixturePair(DominatingPair):
         """The components of both sides."""
         if self.is_trivial:
             return True
-        sides = [_distinct_components(side) for side in (self.p, self.q)]
-        excess = (math.fsum([*side[0].tolist(), -1.0]) for side in sides)
-        return bool(sums.add_mixtures(self.count, *sides[0], *sides[1], *excess))
+        columns, excess = [], []
+        for side in (self.p, self.q):
+            used = side.weights > 0.0
+            columns += [np.ascontiguousarray(x[used]) for x in (side.weights, side.means, side.sigmas)]
+            excess.append(math.fsum([*side.weights.tolist(), -1.0]))
+        return bool(sums.add_mixtures(self.count, *columns, *excess))
 
 
-def _distinct_components(side: GaussianMixture) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weights, means and standard deviations of the components of positive weight, equal ones joined where their sum
-    is exact.
-    """
-    joined: dict[tuple[float, float], list[float]] = {}
-    for w, mean, sigma in zip(side.weights.tolist(), side.means.tolist(), side.sigmas.tolist(), strict=True):
-        if w > 0.0:
-            joined.setdefault((mean + 0.0, sigma), []).append(w)
-    rows = []
-    for component, parts in joined.items():
-        total = math.fsum(parts)
-        rows += [(w, *component) for w in ([total] if math.fsum([*parts, -total]) == 0.0 else parts)]
-    columns = np.array(rows)
-    weights, means, sigmas = (np.ascontiguousarray(column) for column in columns.T)
-    return weights, means, sigmas
+@dataclass(frozen=True, slots=True, eq=False)
+class GaussianPair(DominatingPair):
+    """Two normal distributions whose covariances differ, of which ``gaussian_spectrum`` is known."""
+
+    losses_are_finite = True
+
+    p: GaussianMixture
+    q: GaussianMixture
+    count: int
+
+    @property
+    def spectrum(self) -> GaussianSpectrum | None:
+        """The loss as a sum over independent coordinates."""
+        return gaussian_spectrum(self.p, self.q)
+
+    def log_delta(self, epsilon: FloatArray) -> LogBounds:
+        """Logarithm of the hockey-stick divergence."""
+        spectrum = self.spectrum
+        assert spectrum is not None
+        return LogBounds(*gaussian_sum_bounds([(spectrum, 1.0)], epsilon), {}, "sum along a bent contour")
+
+    def reversed(self) -> GaussianPair:
+        """Q against P."""
+        return GaussianPair(self.q, self.p, self.count)
+
+    def largest_loss(self) -> Bounds:
+        """The loss is a quadratic in each coordinate."""
+        spectrum = self.spectrum
+        return (0.0, np.inf) if spectrum is None else largest_gaussian_loss([(spectrum, 1)])
+
+    def renyi_divergence(self, order: float) -> Bounds:
+        """Certified bounds, by ``fastpriv.renyi_divergence``; of infinite order the largest loss."""
+        if np.isinf(order):
+            return self.largest_loss()
+        found = renyi_divergence(self.p, self.q, order, certified=True)
+        return float(found.lower), float(found.upper)
 
 
 @lru_cache(maxsize=64)
@@ -185,12 +176,5 @@ def _sampled_gaussian(pair: MixturePair) -> SampledPair | None:
     quotient = abs(Fraction(means[index]) - Fraction(centre)) / Fraction(sigma)
     if not (_RATIOS[0] <= quotient <= _RATIOS[1] and _RATES[0] <= rate <= _RATES[1]):
         return None
-    low, high = _neighbours(quotient)
-    small, large = _neighbours(1 / quotient)
-    return SampledPair((low, high), (large, small), rate, removes)
-
-
-def _neighbours(x: Fraction) -> tuple[float, float]:
-    """The largest double at most x and the least at least x."""
-    near = float(x)
-    return (near if near <= x else next_below(near)), (near if near >= x else next_above(near))
+    small, large = doubles_around(1 / quotient)
+    return SampledPair(doubles_around(quotient), (large, small), rate, removes)

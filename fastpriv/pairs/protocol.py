@@ -8,13 +8,11 @@ Q, the exact or normalised ones among them. ``engines`` widens the bounds for it
 themselves, take the numbers as they are, unless they say otherwise.
 """
 
-# bounds: none - levels of a search
-
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
@@ -31,11 +29,11 @@ from .log_bounds import LogBounds, certified
 __all__ = [
     "EXTENDED_ROUNDING",
     "LARGEST_DISTANCE",
-    "ROUNDING",
     "USUAL_WIDTH",
     "BoundingPairs",
     "Bounds",
     "DominatingPair",
+    "FrozenRecord",
     "GaussianFit",
     "SampledPair",
     "renyi_of_sum",
@@ -46,8 +44,6 @@ __all__ = [
 LARGEST_DISTANCE = 1e154
 # bound: none - relative width of a composition on a grid that is aimed at
 USUAL_WIDTH = 1e-7
-# bound: proved - rounding of a logarithm of a probability in ``events`` and ``log_moment``, relative to 1 + its size
-ROUNDING = 1e-12
 _END_LEVELS = np.concatenate([[0.0], np.geomspace(2.0**-30, 2.0**40, 281)])  # where the end of a curve is looked for
 
 # bound: proved - logarithms, exponentials and products in extended precision, for each unit of an exponent
@@ -86,11 +82,20 @@ class SampledPair:
         return self.ratio[0] == self.ratio[1]
 
 
-class DominatingPair(ValueObject):
+class FrozenRecord(ValueObject):
+    """Base of frozen dataclasses that are equal and hashable by all of their fields, arrays among them."""
+
+    __slots__ = ()
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+
+class DominatingPair(FrozenRecord):
     """Independent releases of one pair of distributions. Members are those of one release.
 
-    A subclass has ``curve``, or ``grid_losses`` and what rests on them, and ``reversed``; everything else here is what
-    can be said by curves alone.
+    A subclass is a frozen dataclass. It has ``curve``, ``log_delta`` or ``grid_losses``, and ``reversed``; everything
+    else here is what can be said by curves alone.
     """
 
     __slots__ = ()
@@ -98,6 +103,8 @@ class DominatingPair(ValueObject):
     count: int
     p_relative_error: float = 0.0
     q_relative_error: float = 0.0
+    # whether no loss is known to be infinite: then the curve falls to 0
+    losses_are_finite: bool = False
     # whether E_P e^(z L) is computed in closed form, by ``add_to_contour``; where losses have a density, the terms of a
     # sum along a contour fall, and it is tried
     has_moments: bool = False
@@ -174,8 +181,12 @@ class DominatingPair(ValueObject):
         return self if count == self.count else replace(self, count=count)  # type: ignore[type-var]
 
     def curve(self, epsilon: FloatArray) -> Estimate:
-        """Certified delta at epsilon >= 0."""
-        raise NotImplementedError
+        """Certified delta at epsilon >= 0; none of pairs with ``grid_losses``."""
+        if self.grid_losses is not None:
+            raise NotImplementedError
+        logs = self.log_delta(np.ravel(epsilon))
+        numbers = (row.reshape(np.shape(epsilon)) for row in logs.numbers)
+        return Estimate(*numbers, kind="certified", unit="log probability", method=logs.method).to("probability")
 
     def reversed(self) -> DominatingPair:
         """The pair of Q against P, as often."""
@@ -187,6 +198,8 @@ class DominatingPair(ValueObject):
 
     def infinite_mass(self) -> Bounds:
         """Bounds of P(L = inf), relative errors included."""
+        if self.losses_are_finite:
+            return 0.0, 0.0
         end = certified(self.curve, np.array([np.inf]))
         return float(np.asarray(end.lower)[0]), float(np.asarray(end.upper)[0])
 
@@ -199,14 +212,6 @@ class DominatingPair(ValueObject):
         found = certified(self.curve, _END_LEVELS)
         positive, zero = np.asarray(found.lower) > 0.0, np.asarray(found.upper) == 0.0
         return float(_END_LEVELS[positive].max(initial=0.0)), float(_END_LEVELS[zero].min(initial=math.inf))
-
-    def log_moment(self) -> float:
-        """log E_P dP/dQ from above, relative errors included, where that is a sum of a few terms; else infinity."""
-        return math.inf
-
-    def events(self) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of P(A), from below, and of Q(A), from above, of a few events, relative errors included."""
-        return np.empty(0), np.empty(0)
 
     def renyi_divergence(self, order: float) -> Bounds:
         """Bounds of the divergence of a finite order of at least 1."""
@@ -227,15 +232,9 @@ class DominatingPair(ValueObject):
         """Add all releases to the kernel's sums along a contour; False where they have no such moments."""
         return False
 
-    def _rounded_events(self, p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of masses of events, moved outward by their rounding and by the relative errors."""
-        p = p - ROUNDING * (1.0 + np.abs(p)) + math.log1p(-min(self.p_relative_error, 0.5))
-        q = q + ROUNDING * (1.0 + np.where(np.isfinite(q), np.abs(q), 0.0)) + math.log1p(self.q_relative_error)
-        return p, np.minimum(q, 0.0)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundingPairs(ValueObject):
+class BoundingPairs(FrozenRecord):
     """Pairs whose composition dominates what is meant, and alternatives that are dominated by it.
 
     Each of ``dominated`` is a list of pairs by itself. Where it is empty, ``dominating`` is what is meant, exactly.
@@ -244,7 +243,10 @@ class BoundingPairs(ValueObject):
     dominating: tuple[DominatingPair, ...]
     dominated: tuple[tuple[DominatingPair, ...], ...] = ()
 
-    _fields = ("dominating", "dominated")
+    @property
+    def alternatives(self) -> tuple[tuple[DominatingPair, ...], ...]:
+        """Lists of pairs of which each is certainly dominated by what is meant."""
+        return self.dominated or (self.dominating,)
 
     def reversed(self) -> BoundingPairs:
         """The same of Q against P: a pair that dominates does so in both orders."""

@@ -5,10 +5,10 @@ particular order; where its two curves differ, forward is what ``forward`` of it
 
 Channels. If one ordered pair of rows has the largest hockey-stick divergence of all ordered pairs at every epsilon, it
 is the pair. Let A be its curve, x = e^epsilon, and B that of another pair. A is linear in x between its kinks, the
-ratios p_i / q_i, and beyond the last; B is convex: B <= A everywhere if it is at these kinks. Both are computed in
-extended precision with x raised by a relative ``_DOMINATION_SLACK``, and A raised by that, which become gaps of the
-step. Otherwise the step from above is the curve that is the larger of all pairs at each epsilon, and those from below
-are single pairs of rows.
+ratios p_i / q_i, and beyond the last; B is convex: B <= A everywhere if it is at these kinks. B is computed with x
+raised by a relative ``_DOMINATION_SLACK``, or more for losses beyond 32, whose logarithms as doubles are less precise,
+and A raised by that, which become gaps of the step. Otherwise the step from above is the curve that is the larger of
+all pairs at each epsilon, and those from below are single pairs of rows.
 """
 
 # bounds: proved - roundings, and the least weight that is computed
@@ -25,7 +25,7 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
-from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
+from ..base.numerics import FloatArray, doubles_around, next_above, next_below
 from ..base.values import distinct_rows
 from ..channels import AnyChannel, Channel, RowPair
 from ..distributions import GaussianMixture
@@ -35,16 +35,15 @@ from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
-from .curve_pairs import CurvePair, PairObject, WorstPairCurve, pair_of_curves
+from .curve_pairs import CurvePair, PairObject, PrivacyCurves, WorstPairCurve, normal_noise, pair_of_curves
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .log_bounds import certified
 from .measured_losses import LossPair, PrivacyLossDistribution, is_dp_accounting_pld, losses_of_dp_accounting
-from .mixture_pairs import MixturePair
-from .normal_pairs import GaussianPair
+from .mixture_pairs import GaussianPair, MixturePair
 from .protocol import BoundingPairs, DominatingPair
 
-__all__ = ["ReadPair", "has_groups", "pair_text", "read_group", "read_pair"]
+__all__ = ["ReadPair", "has_groups", "hashable_pair", "pair_text", "read_group", "read_pair"]
 
 # bound: proved - relative errors of p and q between a dominating pair of rows and what stands for it; the roundings of
 #    both curves in extended precision are far below it
@@ -73,18 +72,26 @@ def read_pair(name: str, pair: Any) -> ReadPair:
         if isinstance(pair, kind):
             return reader(pair)
     if is_dp_accounting_pld(pair):
-        return _both_orders(*(BoundingPairs((LossPair(one, 1),)) for one in losses_of_dp_accounting(name, pair)))
+        removal, *addition = (BoundingPairs((LossPair(x, 1),)) for x in losses_of_dp_accounting(name, pair))
+        return ReadPair(removal, addition[0] if addition else removal, ordered=False)
     if isinstance(pair, tuple) and len(pair) == 2:
         return _read_two(name, *pair)
     if callable(pair) and not isinstance(pair, type):
         read: ReadPair = validate.with_argument_name(
-            "p must", f"{name} must", lambda: _of_curves(pair, None, ordered=False)
+            "p must", f"{name} must", lambda: _of_curves(pair_of_curves(pair, None), ordered=False)
         )
         return read
     raise DomainError(
         f"{name} must be a tuple (p, q) of two distributions, a mechanism, a channel, a PrivacyLossDistribution, a "
         f"Composition or a certified curve; got {validate.shown(pair)}. Pass several pairs as a list."
     )
+
+
+def hashable_pair(pair: Any) -> Any:
+    """The same pair with vectors of probabilities as tuples."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return pair
+    return tuple(tuple(np.asarray(x).tolist()) if isinstance(x, (list, tuple, np.ndarray)) else x for x in pair)
 
 
 def has_groups(pair: Any) -> bool:
@@ -124,23 +131,16 @@ def _symmetric(pairs: BoundingPairs, ordered: bool = False) -> ReadPair:
     return ReadPair(pairs, pairs, ordered)
 
 
-def _both_orders(forward: BoundingPairs, backward: BoundingPairs | None = None) -> ReadPair:
-    return ReadPair(forward, forward if backward is None else backward, ordered=False)
-
-
-def _both_directions(pairs: BoundingPairs) -> ReadPair:
-    return ReadPair(pairs, pairs.reversed(), ordered=False)
+def _both_directions(pairs: BoundingPairs, ordered: bool = False) -> ReadPair:
+    return ReadPair(pairs, pairs.reversed(), ordered)
 
 
 def _ordered(pairs: BoundingPairs) -> ReadPair:
-    return ReadPair(pairs, pairs.reversed(), ordered=True)
+    return _both_directions(pairs, ordered=True)
 
 
 def _read_gaussian(mechanism: GaussianMechanism, group: int = 1) -> ReadPair:
-    sigma = validate.scalar("sigma", mechanism.sigma)
-    if mechanism.sensitivity is None:
-        mechanism.delta(0.0)  # raises
-    span = validate.scalar("sensitivity", mechanism.sensitivity)
+    sigma, span = normal_noise(mechanism)
     q = GaussianMixture.single(0.0, sigma)
     return _at_distance(span, group, lambda distance: MixturePair(GaussianMixture.single(distance, sigma), q, 1))
 
@@ -151,12 +151,9 @@ def _read_laplace(mechanism: LaplaceMechanism, group: int = 1) -> ReadPair:
 
 def _at_distance(span: float, group: int, make: Callable[[float], DominatingPair]) -> ReadPair:
     """A pair of two equal laws at ``group`` times this distance, between two doubles where it is none."""
-    distance = validate.scalar("group times sensitivity", group * span, "finite", np.isfinite)
-    exact = Fraction(span) * group
-    if distance == exact:
-        return _symmetric(BoundingPairs((make(distance),)))
-    ends = (distance, next_above(distance)) if distance < exact else (next_below(distance), distance)
-    return _symmetric(BoundingPairs((make(float(ends[1])),), ((make(float(ends[0])),),)))
+    validate.scalar("group times sensitivity", group * span, "finite", np.isfinite)
+    low, high = doubles_around(Fraction(span) * group)
+    return _symmetric(BoundingPairs((make(high),), ((make(low),),) if low < high else ()))
 
 
 def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
@@ -176,10 +173,6 @@ def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
         larger, smaller = (np.where(exact, means, move(means)) for move in (next_above, next_below))
         pairs = BoundingPairs(pair(larger), (pair(smaller),))
     return _both_directions(pairs)
-
-
-def _read_measured(loss: PrivacyLossDistribution) -> ReadPair:
-    return _ordered(loss._bounding_pairs())
 
 
 def _read_response(channel: RandomizedResponse) -> ReadPair:
@@ -204,12 +197,12 @@ def _read_channel(channel: AnyChannel) -> ReadPair:
     if len(candidates) == 1:
         return _symmetric(candidates[0])
     if channel.inputs == 2 and len(candidates) == 2:
-        return _both_orders(candidates[0], candidates[0].reversed())
+        return _both_directions(candidates[0])
     dominating = _dominating(candidates)
     if dominating is not None:
         return _symmetric(dominating)
     worst = WorstPairCurve(channel)
-    dominated = tuple(one.dominated[0] if one.dominated else one.dominating for one in _best_candidates(candidates))
+    dominated = tuple(one.alternatives[0] for one in _best_candidates(candidates))
     return _symmetric(BoundingPairs((CurvePair(worst, worst, 1),), dominated or ((),)))
 
 
@@ -246,47 +239,35 @@ def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingPairs]:
     return list(found.values())
 
 
-def _rows_of(candidate: BoundingPairs) -> tuple[LongDoubleArray, LongDoubleArray]:
-    atoms = candidate.dominating[0].atoms
-    assert atoms is not None
-    return atoms[0].astype(np.longdouble), atoms[1].astype(np.longdouble)
-
-
-def _curve(atoms: tuple[LongDoubleArray, LongDoubleArray], x: LongDoubleArray) -> LongDoubleArray:
-    p, q = atoms
-    return np.asarray(np.maximum(p - np.multiply.outer(x, q), 0).sum(axis=-1))
+def _heights(candidate: BoundingPairs, epsilon: FloatArray) -> FloatArray:
+    """The curve of a pair of rows."""
+    return np.asarray(candidate.dominating[0].curve(epsilon).value)
 
 
 def _dominating(candidates: list[BoundingPairs]) -> BoundingPairs | None:
     """The candidate whose curve is nowhere below that of another, with the gaps of the comparison."""
-    atoms = [_rows_of(one) for one in candidates]
-    cells = sum(p.size for p, _ in atoms)
-    if not candidates or cells * max(p.size for p, _ in atoms) > _MAX_COMPARED_TERMS:
+    if not candidates:
         return None
-    levels = np.exp(_CANDIDATE_EPSILONS).astype(np.longdouble)
-    sums = [_curve(one, levels).sum() for one in atoms]
-    first = int(np.argmax(sums))
-    p, q = atoms[first]
-    kinks = p[(p > 0) & (q > 0)] / q[(p > 0) & (q > 0)]
-    kinks = kinks if kinks.size else np.ones(1, dtype=np.longdouble)
-    largest = _curve((p, q), kinks) * (1 + _DOMINATION_SLACK)
-    if any((_curve(one, kinks * (1 + _DOMINATION_SLACK)) > largest).any() for one in atoms):
-        return None
+    first = int(np.argmax([_heights(one, _CANDIDATE_EPSILONS).sum() for one in candidates]))
     pair = candidates[first].dominating[0]
     assert isinstance(pair, DiscretePair)
-    wider = replace(
-        pair, p_relative_error=pair.p_relative_error + _DOMINATION_SLACK,
-        q_relative_error=pair.q_relative_error + _DOMINATION_SLACK,
-    )  # fmt: skip
-    return BoundingPairs((wider,), candidates[first].dominated or (candidates[first].dominating,))
+    finite = (pair.p > 0.0) & (pair.q > 0.0)
+    p, q = (x[finite].astype(np.longdouble) for x in (pair.p, pair.q))
+    kinks = np.append(0.0, (np.log(p) - np.log(q)).astype(np.float64))
+    slack = _DOMINATION_SLACK * max(1.0, float(np.abs(kinks).max()) / 32)
+    largest = _heights(candidates[first], kinks) * (1 + slack)
+    if any((_heights(one, kinks + slack) > largest).any() for one in candidates):
+        return None
+    errors = {name: getattr(pair, name) + slack for name in ("p_relative_error", "q_relative_error")}
+    wider = replace(pair, **errors)
+    return BoundingPairs((wider,), candidates[first].alternatives)
 
 
 def _best_candidates(candidates: list[BoundingPairs]) -> list[BoundingPairs]:
     """A few pairs of rows, those with the largest curves at a few epsilons."""
     if not candidates:
         return []
-    levels = np.exp(_CANDIDATE_EPSILONS).astype(np.longdouble)
-    table = np.array([_curve(_rows_of(one), levels) for one in candidates])
+    table = np.array([_heights(one, _CANDIDATE_EPSILONS) for one in candidates])
     return [candidates[i] for i in dict.fromkeys(table.argmax(axis=0).tolist())][:_MOST_CANDIDATES]
 
 
@@ -309,11 +290,10 @@ def _read_two(name: str, p: Any, q: Any) -> ReadPair:
     pair = pair_of_curves(p, q)
     if pair.discrete is not None:
         return _ordered(BoundingPairs((pair.discrete,)))
-    return _of_curves(p, q, ordered=q is not None)
+    return _of_curves(pair, ordered=q is not None)
 
 
-def _of_curves(p: Any, q: Any, *, ordered: bool) -> ReadPair:
-    pair = pair_of_curves(p, q)
+def _of_curves(pair: PrivacyCurves, *, ordered: bool) -> ReadPair:
     for curve in (pair.forward, pair.backward):
         certified(curve, np.zeros(1))  # raises here rather than in a search
     return _ordered(BoundingPairs((CurvePair(pair.forward, pair.backward, 1),)))._replace(ordered=ordered)
@@ -352,6 +332,6 @@ _READERS: tuple[tuple[type, Callable[[Any], ReadPair]], ...] = (
     (PoissonSampledGaussian, _read_subsampled),
     (RandomizedResponse, _read_response),
     (AnyChannel, _read_channel),
-    (PrivacyLossDistribution, _read_measured),
+    (PrivacyLossDistribution, lambda loss: _ordered(loss._bounding_pairs())),
     (PairObject, lambda mechanism: _both_directions(mechanism._bounding_pairs())),
 )

@@ -51,34 +51,32 @@ from numpy.typing import ArrayLike
 
 from ..base import validate
 from ..base.errors import DomainError
-from ..base.numerics import next_above, next_below
+from ..base.exact_linear_algebra import square_root_enclosure
+from ..base.numerics import doubles_around, next_above, next_below
 from ..channels import AnyChannel
 from ..distributions import GaussianMixture
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.geometric import DiscreteLaplace, GeometricMechanism
 from ..mechanisms.laplace import LaplaceMechanism
-from .curve_pairs import CurvePair, PairObject
+from .binomials import Overflow, overflow
+from .curve_pairs import CurvePair, PairObject, normal_noise
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .mixture_pairs import MixturePair
 from .protocol import BoundingPairs, DominatingPair
-from .readers import read_pair
+from .readers import hashable_pair, read_pair
 from .sampled_curves import (
     AddedCurve,
     CompositionBase,
-    GaussianBase,
     LabelledPair,
     LaplaceBase,
     LogCurvePair,
     PairBase,
     SampledCurve,
-    SumCurve,
-    UpperCurve,
     whole,
 )
-from .truncations import Overflow, overflow
 
-__all__ = ["FixedSizeSampled", "PoissonSampled", "SampledMechanism", "TruncatedPoissonSampled"]
+__all__ = ["FixedSizeSampled", "PoissonSampled", "TruncatedPoissonSampled"]
 
 Relation: TypeAlias = Literal["add_or_remove", "replace_one", "zero_out"]
 Shifts: TypeAlias = Mapping[int, Fraction]  # weights of multiples of s
@@ -95,7 +93,7 @@ _LEAST_WEIGHT = 1e-290
 # bound: none - rates below which one that is no double lies between two, as the rounding of 1 - q would be felt
 _SMALL_RATE = 1e-6
 _SHORT_BITS = 40  # of a sensitivity whose multiples are means: up to 2^13 of them are doubles
-_MOST_EXACT = 64  # outcomes of a discrete pair whose roundings are looked at
+_MOST_COMPONENTS = 64  # of two mixtures that are sampled as a mixture
 # bound: none - logarithms of weights, and relative errors of them, beyond which data sets are left out
 _LEAST_LOG, _LARGEST_ERROR = -600.0, 1e-9
 # bound: proved - of functions in extended precision, for each unit of an exponent
@@ -113,12 +111,6 @@ class _Symmetric(BoundingPairs):
         return self
 
 
-def _ends(x: Fraction) -> Ends:
-    """The double at x, or the two around it."""
-    near = float(x)
-    return (near, near) if near == x else (near, next_above(near)) if near < x else (next_below(near), near)
-
-
 def _log_ends(x: Ends) -> Ends:
     """Of the logarithm of numbers between two."""
     low, high = (math.log(one) if one > 0.0 else -math.inf for one in x)
@@ -132,16 +124,11 @@ def _weights(exact: Sequence[Fraction]) -> tuple[Any, float]:
     return np.array(rounded), float(next_above(float(gap))) if gap else 0.0
 
 
-def _exact(pairs: BoundingPairs) -> tuple[DominatingPair, ...]:
-    """What is certainly dominated by these bounds."""
-    return pairs.dominated[0] if pairs.dominated else pairs.dominating
-
-
 def _bracketed(larger: BoundingPairs, smaller: BoundingPairs) -> BoundingPairs:
     """Bounds of what lies between two."""
     if larger == smaller:
         return larger
-    return BoundingPairs(larger.dominating, smaller.dominated or (smaller.dominating,))
+    return BoundingPairs(larger.dominating, smaller.alternatives)
 
 
 class _Normal:
@@ -150,11 +137,6 @@ class _Normal:
     def __init__(self, sigma: float, span: Ends) -> None:
         validate.scalar("twice the sensitivity", 2.0 * span[1], "finite", np.isfinite)
         self.sigma, self.span = sigma, span
-
-    def base(self, units: int) -> GaussianBase:
-        """The curve of the distance ``units`` s."""
-        halves = [Fraction(s) * units / Fraction(self.sigma) / 2 for s in self.span]
-        return GaussianBase((_ends(halves[0])[0], _ends(halves[1])[1]))
 
     def pair(self, p: Shifts, q: Shifts, rate: float = 0.0) -> BoundingPairs:
         """Two mixtures of shifts; larger distances dominate."""
@@ -191,10 +173,6 @@ class _Geometric:
         if not np.isfinite(self.epsilon):
             raise DomainError(f"base must have noise; got {mechanism!r}. Pass a finite epsilon.")
 
-    def base(self, units: int) -> PairBase:
-        """The curve of the distance ``units`` s."""
-        return PairBase(self.pair({units: Fraction(1)}, {0: Fraction(1)}).dominating[0])
-
     def pair(self, p: Shifts, q: Shifts, rate: float = 0.0) -> BoundingPairs:
         """Two mixtures of shifts; what lies beyond the outermost means has one likelihood ratio."""
         ends = [m * self.span for m in (*p, *q)]
@@ -219,32 +197,33 @@ class _Geometric:
         return bounding_atoms(sides[0], sides[1], (sides[0] > 0.0) & (sides[1] > 0.0), error, error)
 
 
-class _Laplace:
-    """Laplace noise, by the bounds of s in its scale."""
-
-    def __init__(self, mechanism: LaplaceMechanism) -> None:
-        self.loss = mechanism._loss_bounds()
-
-    def base(self, units: int) -> LaplaceBase:
-        """The curve of the distance ``units`` s."""
-        return LaplaceBase((units * self.loss[0], units * self.loss[1]))
+_Noise: TypeAlias = _Normal | _Geometric | LaplaceMechanism
 
 
-_Noise: TypeAlias = _Normal | _Geometric | _Laplace
+def _base(noise: _Noise, units: int) -> LaplaceBase | PairBase:
+    """The curve of the distance ``units`` s, from above."""
+    if isinstance(noise, LaplaceMechanism):
+        low, high = noise._loss_bounds()
+        return LaplaceBase((units * low, units * high))
+    return PairBase(noise.pair({units: Fraction(1)}, {0: Fraction(1)}).dominating[0])
 
 
-def _removal_curve(noise: _Noise, rate: Fraction | Ends, units: int) -> SampledCurve:
-    """That of (1 - q) Z_0 + q Z_(units s) against Z_0."""
-    ends = _ends(rate) if isinstance(rate, Fraction) else rate
-    return SampledCurve((_log_ends(ends),), (noise.base(units),), ends)
+def _curve(base: Any, rate: Fraction, first: float = 0.0, second: float = 0.0) -> SampledCurve:
+    """That of (1 - q) Q + q P against Q, where the base is that of P against Q and the constants are 0."""
+    ends = doubles_around(rate)
+    return SampledCurve((_log_ends(ends),), (base,), ends, first, second)
+
+
+def _pair_of_curves(base: Any, reversed_base: Any, rate: Fraction) -> LogCurvePair:
+    """(1 - q) Q + q P against Q, of the curves of P against Q and of Q against P."""
+    return LogCurvePair(_curve(base, rate), AddedCurve(reversed_base, doubles_around(rate)), 1)
 
 
 def _removal(noise: _Noise, rate: Fraction, units: int) -> BoundingPairs:
     """(1 - q) Z_0 + q Z_(units s) against Z_0."""
-    if isinstance(noise, _Laplace):
-        backward = AddedCurve(noise.base(units), _ends(rate))
-        return BoundingPairs((LogCurvePair(_removal_curve(noise, rate, units), backward, 1),))
-    ends = _ends(rate)
+    if isinstance(noise, LaplaceMechanism):
+        return BoundingPairs((_pair_of_curves(_base(noise, units), _base(noise, units), rate),))
+    ends = doubles_around(rate)
     if ends[0] != ends[1] and ends[1] < _SMALL_RATE and isinstance(noise, _Normal):
         return _bracketed(*(_removal(noise, Fraction(end), units) for end in reversed(ends)))
     double = ends[0] if ends[0] == ends[1] else 0.0
@@ -253,8 +232,8 @@ def _removal(noise: _Noise, rate: Fraction, units: int) -> BoundingPairs:
 
 def _replacement(noise: _Noise, rate: Fraction) -> BoundingPairs:
     """(1 - q) Z_0 + q Z_s against (1 - q) Z_0 + q Z_-s."""
-    if isinstance(noise, _Laplace):
-        curve = SampledCurve((_log_ends(_ends(rate)),), (noise.base(1),), _ends(rate), -noise.loss[1])
+    if isinstance(noise, LaplaceMechanism):
+        curve = _curve(_base(noise, 1), rate, -noise._loss_bounds()[1])
         return BoundingPairs((LogCurvePair(curve, curve, 1),))
     return noise.pair({0: 1 - rate, 1: rate}, {0: 1 - rate, -1: rate})
 
@@ -264,63 +243,38 @@ def _drawn(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
     if relation == "add_or_remove":
         return _removal(noise, rate, 2)
     if relation == "replace_one":
-        curve, placed = _removal_curve(noise, rate, 2), _exact(_removal(noise, rate, 2))
+        curve, placed = _curve(_base(noise, 2), rate), _removal(noise, rate, 2).alternatives[0]
         turned = tuple(pair.reversed() for pair in placed)
-        symmetric = _symmetric_atoms(placed[0]) or LogCurvePair(curve, curve, 1)
-        return _Symmetric((symmetric,), (placed, turned, _exact(_replacement(noise, rate))))
-    if isinstance(noise, _Laplace):
-        forward: Any = SampledCurve((_log_ends(_ends(rate)),), (noise.base(1),), _ends(rate), 0.0, -noise.loss[0])
-        limit = UpperCurve(SumCurve((_log_ends(_ends(rate)),), (whole(noise.base(1)),)))
+        return _Symmetric((LogCurvePair(curve, curve, 1),), (placed, turned, _replacement(noise, rate).alternatives[0]))
+    if isinstance(noise, LaplaceMechanism):
+        forward = _curve(_base(noise, 1), rate, 0.0, -noise._loss_bounds()[0])
+        above = -math.inf, _log_ends(doubles_around(rate))[1]  # no more is known of the other order
+        limit = SampledCurve((above,), (_base(noise, 1),), (1.0, 1.0))
         first: tuple[DominatingPair, ...] = (LogCurvePair(forward, limit, 1),)
         second: tuple[DominatingPair, ...] = tuple(pair.reversed() for pair in _removal(noise, rate, 1).dominating)
-        backward: Any = _removal_curve(noise, rate, 1)
     else:
         worst = noise.pair({-1: 1 - rate, 1: rate}, {-1: 1 - rate, 0: rate})
-        first, second = _exact(worst), _exact(noise.pair({1: Fraction(1)}, {1: 1 - rate, 0: rate}))
-        forward, backward = whole(PairBase(worst.dominating[0])), _removal_curve(noise, rate, 1)
-    return BoundingPairs((LogCurvePair(forward, backward, 1),), (first, second))
+        first = worst.alternatives[0]
+        second = noise.pair({1: Fraction(1)}, {1: 1 - rate, 0: rate}).alternatives[0]
+        forward = whole(PairBase(worst.dominating[0]))
+    return BoundingPairs((LogCurvePair(forward, _curve(_base(noise, 1), rate), 1),), (first, second))
 
 
-def _symmetric_atoms(pair: DominatingPair) -> DiscretePair | None:
-    """The discrete pair with the curve of A || B in both orders: where A exceeds B, its mirror, and the rest."""
-    if not isinstance(pair, DiscretePair):
-        return None
-    a, b = pair.p[pair.p > pair.q], pair.q[pair.p > pair.q]
-    rest = float(1 - (a.astype(np.longdouble) + b).sum())
-    error = max(pair.p_relative_error, pair.q_relative_error)
-    error += (error + 2.0**-50) / rest if rest > 0.0 else math.inf
-    if error > _LARGEST_ERROR or not b.all():
-        return None
-    return DiscretePair(np.concatenate([a, b, [rest]]), np.concatenate([b, a, [rest]]), 1, error, error)
-
-
-def _drawn_again(noise: _Noise, size: int, sample: int, relation: str) -> BoundingPairs:
-    """A sample of fixed size, with replacement."""
-    if isinstance(noise, _Laplace):
-        raise DomainError(
-            "base must have normal or geometric noise with replacement=True; got Laplace noise. Pass replacement=False."
-        )
+def _drawn_again(noise: _Normal | _Geometric, size: int, sample: int, relation: str) -> BoundingPairs:
+    """A sample of fixed size, with replacement; rare numbers of draws count as all draws, or as none from below."""
     one = Fraction(1, size)
     exact = [math.comb(sample, j) * one**j * (1 - one) ** (sample - j) for j in range(sample + 1)]
-    kept = [j for j, w in enumerate(exact) if w >= _LEAST_WEIGHT]
-    lost = sum((exact[j] for j in range(kept[-1] + 1, sample + 1)), Fraction(0))
-    weights = {j: exact[j] for j in kept}
+    weights = {j: w for j, w in enumerate(exact) if w >= _LEAST_WEIGHT}
+    lost = 1 - sum(weights.values(), Fraction(0))
+    rare = {sample: Fraction(max(next_above(float(lost)), _LEAST_WEIGHT))} if lost else {}
+    larger, smaller = {**weights, **rare}, {**weights, 0: weights.get(0, Fraction(0)) + lost}
     if relation == "add_or_remove":
-        pairs = noise.pair({2 * j: w for j, w in weights.items()}, {0: Fraction(1)})
-        if not lost:
-            return pairs
-        rare = Fraction(max(next_above(float(lost)), _LEAST_WEIGHT))
-        above = noise.pair({**{2 * j: w for j, w in weights.items()}, 2 * sample: rare}, {0: Fraction(1)})
-        return BoundingPairs(above.dominating, (_exact(pairs),))
-    found = [_log_ends(_ends(w)) for j, w in weights.items() if j]
-    bases = [noise.base(2 * j) for j in weights if j]
-    if lost:
-        found.append(_log_ends((_LEAST_WEIGHT, max(next_above(float(lost)), _LEAST_WEIGHT))))
-        bases.append(noise.base(2 * sample))
-    curve = SampledCurve(tuple(found), tuple(bases), _ends(1 - exact[0]))
-    certain = {**weights, 0: weights.get(0, Fraction(0)) + lost}
+        return _bracketed(*(noise.pair(_multiples(some, 2), {0: Fraction(1)}) for some in (larger, smaller)))
+    drawn = [j for j in larger if j]
+    logs = tuple(_log_ends(doubles_around(larger[j])) for j in drawn)
+    curve = SampledCurve(logs, tuple(_base(noise, 2 * j) for j in drawn), doubles_around(1 - exact[0]))
     alternatives = [
-        _exact(noise.pair(_multiples(certain, 1 - y), _multiples(certain, -1 - y))) for y in (-1, 1, 0)
+        noise.pair(_multiples(smaller, 1 - y), _multiples(smaller, -1 - y)).alternatives[0] for y in (-1, 1, 0)
     ]
     return _Symmetric((LogCurvePair(curve, curve, 1),), tuple(alternatives))
 
@@ -333,13 +287,10 @@ def _multiples(weights: Shifts, step: int) -> Shifts:
 def _line(base: Any, scheme: str) -> _Noise:
     """Noise on the line of a mechanism with a sensitivity."""
     if isinstance(base, GaussianMechanism):
-        sigma = validate.scalar("sigma", base.sigma)
-        if base.sensitivity is None:
-            base.delta(0.0)  # raises
-        span = validate.scalar("sensitivity", base.sensitivity)
+        sigma, span = normal_noise(base)
         return _Normal(sigma, (span, span))
     if isinstance(base, LaplaceMechanism):
-        return _Laplace(base)
+        return base
     if isinstance(base, GeometricMechanism):
         return _Geometric(base)
     found = _joined_normal(base)
@@ -353,43 +304,27 @@ def _line(base: Any, scheme: str) -> _Noise:
 
 def _joined_normal(base: Any) -> _Normal | None:
     """Several releases with normal noise on one sample, as one of the distance sqrt(sum of squares)."""
-    square = Fraction(0)
-    if isinstance(base, _OneSample):
-        if not all(isinstance(one, GaussianMechanism) for one in base):
-            return None
-        for noise in (_line(one, "") for one in base):
-            assert isinstance(noise, _Normal)
-            square += (Fraction(noise.span[0]) / Fraction(noise.sigma)) ** 2
-    else:
-        pairs = getattr(base, "forward_pairs", None)
-        if pairs is None or pairs.dominated:
-            return None
-        squares = [pair.squared_gaussian_distance for pair in pairs.dominating]
-        if None in squares:
-            return None
-        square = sum((n * pair.count for n, pair in zip(squares, pairs.dominating, strict=True)), Fraction(0))
-    near = math.sqrt(float(square))
-    low, high = near, near
-    while Fraction(low) ** 2 > square:
-        low = next_below(low)
-    while Fraction(high) ** 2 < square:
-        high = next_above(high)
-    return _Normal(1.0, (low, high))
+    pairs: Any = getattr(base, "forward_pairs", None)
+    if pairs is None or pairs.dominated:
+        return None
+    squares = [pair.squared_gaussian_distance for pair in pairs.dominating]
+    if None in squares:
+        return None
+    square = sum((n * pair.count for n, pair in zip(squares, pairs.dominating, strict=True)), Fraction(0))
+    return _Normal(1.0, square_root_enclosure((square, square)))
 
 
 def _poisson(base: Any, rate: Fraction) -> BoundingPairs:
     """The pair of a record that takes part with this rate, of any base with a pair."""
     if isinstance(base, (GaussianMechanism, LaplaceMechanism, GeometricMechanism)):
         return _removal(_line(base, ""), rate, 1)
-    normal = _joined_normal(base) if isinstance(base, (_OneSample, PairObject)) else None
-    if normal is not None:
-        return _removal(normal, rate, 1)
-    together = isinstance(base, _OneSample)
-    if together or hasattr(base, "forward_pairs"):
-        product = _product(base)
-        if product is not None:
+    if hasattr(base, "forward_pairs"):
+        normal, product = _joined_normal(base), _product(base.forward_pairs)
+        if normal is not None:
+            return _removal(normal, rate, 1)
+        if product:
             return _poisson_of_pair(product, rate)
-        if together:
+        if isinstance(base, _OneSample):
             raise DomainError(
                 f"base must be releases of one kind in a list; got {validate.shown(list(base))}. Pass compose of the "
                 "list."
@@ -401,7 +336,7 @@ def _poisson(base: Any, rate: Fraction) -> BoundingPairs:
             f"base must tell which secret has the record; got {validate.shown(base)}. Pass a tuple (p, q), p with it."
         )
     made = [_poisson_of_pair(pairs, rate) for pairs in (read.forward.dominating, *read.forward.dominated)]
-    return BoundingPairs(made[0].dominating, tuple(_exact(one) for one in made[1:]) or made[0].dominated)
+    return BoundingPairs(made[0].dominating, tuple(one.alternatives[0] for one in made[1:]) or made[0].dominated)
 
 
 def _poisson_of_pair(pairs: tuple[DominatingPair, ...], rate: Fraction) -> BoundingPairs:
@@ -410,22 +345,15 @@ def _poisson_of_pair(pairs: tuple[DominatingPair, ...], rate: Fraction) -> Bound
             f"base must be a pair whose curve is known; got {len(pairs)} of them, the first a "
             f"{type(pairs[0]).__name__}. Pass compose(base)."
         )
-    pair, q = pairs[0], float(rate)
+    pair, q = pairs[0], np.longdouble(float(rate))
     if isinstance(pair, DiscretePair):
         with_record, without = (x.astype(np.longdouble) for x in (pair.p, pair.q))
-        mixed = without + np.longdouble(q) * (with_record - without)
-        # A difference loses digits where both are close, but then it is small beside what it is added to.
-        less = (1 - np.longdouble(q)) * without + np.longdouble(q) * with_record
-        mixed = np.where(with_record < without, less, mixed)
+        mixed = (1 - q) * without + q * with_record
         error = max(pair.p_relative_error, pair.q_relative_error) + _EXTENDED
-        finite = (mixed > 0.0) & (without > 0.0)
-        exact = error == _EXTENDED and bool((mixed.astype(np.float64) == mixed).all()) and _is_exact(pair, q, mixed)
-        return bounding_atoms(mixed, without, finite, 0.0 if exact else error, pair.q_relative_error)
-    if isinstance(pair, MixturePair) and len(pair.p) + len(pair.q) <= _MOST_EXACT:
+        return bounding_atoms(mixed, without, (mixed > 0.0) & (without > 0.0), error, pair.q_relative_error)
+    if isinstance(pair, MixturePair) and len(pair.p) + len(pair.q) <= _MOST_COMPONENTS:
         return BoundingPairs((_mixed(pair, rate),))
-    ends = _ends(rate)
-    forward = SampledCurve((_log_ends(ends),), (PairBase(pair),), ends)
-    return BoundingPairs((LogCurvePair(forward, AddedCurve(PairBase(pair.reversed()), ends), 1),))
+    return BoundingPairs((_pair_of_curves(PairBase(pair), PairBase(pair.reversed()), rate),))
 
 
 def _mixed(pair: MixturePair, rate: Fraction) -> MixturePair:
@@ -439,22 +367,10 @@ def _mixed(pair: MixturePair, rate: Fraction) -> MixturePair:
     return MixturePair(GaussianMixture(weights, means, sigmas), pair.q, 1, error, pair.q_relative_error)
 
 
-def _is_exact(pair: DiscretePair, rate: float, mixed: Any) -> bool:
-    """Whether these few masses are (1 - q) Q + q P without a rounding."""
-    if pair.p.size > _MOST_EXACT:
-        return False
-    q = Fraction(rate)
-    triples = zip(pair.p.tolist(), pair.q.tolist(), mixed.tolist(), strict=True)
-    return all((1 - q) * Fraction(b) + q * Fraction(a) == Fraction(float(m)) for a, b, m in triples)
-
-
 def _poisson_of_composition(base: Any, rate: Fraction) -> BoundingPairs:
-    ends = _ends(rate)
-
     def pair(bounds: BoundingPairs, turned: BoundingPairs) -> tuple[DominatingPair, ...]:
         one = type(base)(bounds, turned, base.count, True)
-        forward = SampledCurve((_log_ends(ends),), (CompositionBase(one, False),), ends)
-        return (LogCurvePair(forward, AddedCurve(CompositionBase(one, True), ends), 1),)
+        return (_pair_of_curves(CompositionBase(one, "forward"), CompositionBase(one, "backward"), rate),)
 
     pairs, other = base.forward_pairs, base.backward_pairs
     alternatives = [(BoundingPairs(a), BoundingPairs(b)) for a, b in zip(pairs.dominated, other.dominated, strict=True)]
@@ -462,33 +378,37 @@ def _poisson_of_composition(base: Any, rate: Fraction) -> BoundingPairs:
     return BoundingPairs(pair(*above), tuple(pair(*one) for one in alternatives))
 
 
-def _product(base: Any) -> tuple[DominatingPair, ...] | None:
-    """Discrete releases on one sample as one pair, where their outcomes are few."""
-    if isinstance(base, _OneSample):
-        found = [read_pair(f"base[{i}]", one).forward for i, one in enumerate(base)]
-    else:
-        found = [base.forward_pairs]
-    pairs = [pair for one in found for pair in one.dominating for _ in range(min(pair.count, 2 + _MAX_PRODUCT))]
-    if any(one.dominated for one in found) or not all(isinstance(pair, DiscretePair) for pair in pairs):
-        return None
-    if not pairs or math.prod(pair.p.size for pair in pairs) > _MAX_PRODUCT:  # type: ignore[attr-defined]
-        return None
+def _product(bounding: BoundingPairs) -> tuple[DominatingPair, ...]:
+    """Discrete releases on one sample as one pair, where their outcomes are few; else none."""
+    pairs = [pair for pair in bounding.dominating for _ in range(min(pair.count, 2 + _MAX_PRODUCT))]
+    discrete = [pair for pair in pairs if isinstance(pair, DiscretePair)]
+    sizes = math.prod(pair.p.size for pair in discrete)
+    if bounding.dominated or not pairs or len(discrete) < len(pairs) or sizes > _MAX_PRODUCT:
+        return ()
     p, q = (np.ones(1, dtype=np.longdouble) for _ in range(2))
-    for pair in pairs:
-        p, q = (np.multiply.outer(a, b).ravel() for a, b in ((p, pair.p), (q, pair.q)))  # type: ignore[attr-defined]
-    errors = [1.01 * sum(getattr(pair, name) for pair in pairs) for name in ("p_relative_error", "q_relative_error")]
-    rounding = [float(abs(x.astype(np.float64) / x - 1)[x > 0].max(initial=0.0)) for x in (p, q)]
-    slack = [0.0 if r == 0.0 and len(pairs) == 1 else 1.01 * r + len(pairs) * _EXTENDED for r in rounding]
-    if min(x[x > 0].min() for x in (p, q)) < _LEAST_WEIGHT:
-        return None
-    gaps = (e + s for e, s in zip(errors, slack, strict=True))
-    return (DiscretePair(p.astype(np.float64), q.astype(np.float64), 1, *gaps),)
+    for pair in discrete:
+        p, q = np.multiply.outer(p, pair.p).ravel(), np.multiply.outer(q, pair.q).ravel()
+    errors = [1.01 * sum(getattr(pair, name) for pair in pairs) + len(pairs) * _EXTENDED
+              for name in ("p_relative_error", "q_relative_error")]  # fmt: skip
+    found = bounding_atoms(p, q, (p > 0.0) & (q > 0.0), *errors)
+    return () if found.dominated else found.dominating
 
 
 class _OneSample(tuple[Any, ...]):
     """Several releases on one sample."""
 
     __slots__ = ()
+
+    @property
+    def forward_pairs(self) -> BoundingPairs:
+        """The pairs of all releases."""
+        read = [read_pair(f"base[{i}]", one).forward for i, one in enumerate(self)]
+        exact = tuple(pair for one in read for pair in one.alternatives[0])
+        above = tuple(pair for one in read for pair in one.dominating)
+        return BoundingPairs(above, (exact,) if any(one.dominated for one in read) else ())
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
 
 def _checked_base(base: Any) -> Any:
@@ -497,29 +417,14 @@ def _checked_base(base: Any) -> Any:
         if not base:
             raise DomainError("base must have at least one release; got an empty list. Pass a mechanism.")
         return _OneSample(_checked_base(one) for one in base)
-    if isinstance(base, tuple) and len(base) == 2 and not isinstance(base, _OneSample):
-        return tuple(tuple(np.asarray(x).tolist()) if isinstance(x, (list, tuple, np.ndarray)) else x for x in base)
-    return base
+    return base if isinstance(base, _OneSample) else hashable_pair(base)
 
 
 def _checked_rate(rate: ArrayLike) -> float:
     return validate.scalar("rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
 
 
-class SampledMechanism(PairObject):
-    """Base of the mechanisms on a sample of the records; ``compose`` takes them as pairs, in no order."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        shown = []
-        for name in self._fields:
-            value = getattr(self, name)
-            shown.append(f"{name}={list(value)!r}" if isinstance(value, _OneSample) else f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
-class PoissonSampled(SampledMechanism):
+class PoissonSampled(PairObject):
     """A mechanism on a Poisson sample: every record takes part with probability ``rate``, independently.
 
     Parameters
@@ -581,7 +486,7 @@ class PoissonSampled(SampledMechanism):
         return _poisson(self.base, Fraction(self.rate))
 
 
-class FixedSizeSampled(SampledMechanism):
+class FixedSizeSampled(PairObject):
     """A mechanism on a sample of fixed size, drawn uniformly.
 
     Parameters
@@ -650,7 +555,7 @@ class FixedSizeSampled(SampledMechanism):
         self._set(base=_checked_base(base), size=records, sample=validate.count("sample", sample, 0, most),
                   replacement=again, relation=neighbours)  # fmt: skip
         noise = _line(self.base, "a sample of fixed size")
-        if again and isinstance(noise, _Laplace):
+        if again and isinstance(noise, LaplaceMechanism):
             raise DomainError(
                 f"base must have normal or geometric noise where replacement=True; got {base!r}. Leave replacement out."
             )
@@ -664,12 +569,12 @@ class FixedSizeSampled(SampledMechanism):
         if self.sample == 0:
             return _NOTHING
         noise = _line(self.base, "a sample of fixed size")
-        if self.replacement:
+        if self.replacement and not isinstance(noise, LaplaceMechanism):
             return _drawn_again(noise, self.size, self.sample, self.relation)
         return _drawn(noise, Fraction(self.sample, self.size), self.relation)
 
 
-class TruncatedPoissonSampled(SampledMechanism):
+class TruncatedPoissonSampled(PairObject):
     """A mechanism on a Poisson sample of which a uniform subset of ``cap`` records is kept where there are more.
 
     Parameters
@@ -718,9 +623,7 @@ class TruncatedPoissonSampled(SampledMechanism):
     cap: int
     relation: Relation
 
-    def __init__(
-        self, base: Any, size: int, rate: ArrayLike, cap: int, relation: Relation = "add_or_remove"
-    ) -> None:
+    def __init__(self, base: Any, size: int, rate: ArrayLike, cap: int, relation: Relation = "add_or_remove") -> None:
         records = validate.count("size", size, 1, _MAX_SIZE)
         self._set(
             base=_checked_base(base), size=records, rate=_checked_rate(rate),
@@ -736,25 +639,29 @@ class TruncatedPoissonSampled(SampledMechanism):
 
 def _truncated(noise: _Noise, size: int, rate: float, cap: int, relation: str) -> BoundingPairs:
     """A Poisson sample with a cap: the sum of the curves of the two labels, between concrete data sets."""
-    q, found = Fraction(rate), overflow(size, rate, cap)
-    small = _replacement(noise, q) if relation == "replace_one" else _removal(noise, q, 1)
+    found = overflow(size, rate, cap)
+    small = _taking_part(noise, Fraction(rate), relation)
     if found is None:
         return small
     full = _drawn(noise, Fraction(found.rate[1]), relation).dominating
     pair = LabelledPair((found.log_rest, found.log_tau), (*small.dominating, *full), 1)
     least = math.exp(found.log_rest[0]) * rate + math.exp(found.log_tau[0]) * found.rate[0]
-    included = Fraction(least * (1 - 2.0**-40))
-    alternatives = [_replacement(noise, included) if relation == "replace_one" else _removal(noise, included, 1)]
-    opposite = _opposite_others(noise, found, q, cap, relation)
-    return BoundingPairs((pair,), tuple(map(_exact, alternatives if opposite is None else [*alternatives, opposite])))
+    null = _taking_part(noise, Fraction(least * (1 - 2.0**-40)), relation).alternatives[0]
+    return BoundingPairs((pair,), (null, *_opposite_others(noise, found, Fraction(rate), cap, relation)))
+
+
+def _taking_part(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
+    """The record is there with this rate, and all others contribute 0."""
+    return _replacement(noise, rate) if relation == "replace_one" else _removal(noise, rate, 1)
 
 
 def _opposite_others(
     noise: _Noise, found: Overflow, rate: Fraction, cap: int, relation: str
-) -> BoundingPairs | None:
-    """Concrete data sets: all others contribute -s, the record s; None where a weight may underflow."""
-    if not found.sizes.size or min(found.log_tau[0], found.log_rest[0]) < _LEAST_LOG or isinstance(noise, _Laplace):
-        return None
+) -> tuple[tuple[DominatingPair, ...], ...]:
+    """Concrete data sets: all others contribute -s, the record s; none where a weight may underflow."""
+    least = min(found.log_tau[0], found.log_rest[0])
+    if not found.sizes.size or least < _LEAST_LOG or isinstance(noise, LaplaceMechanism):
+        return ()
     tau, full = Fraction(math.exp(found.log_tau[1])), Fraction(found.rate[1])
     joins, moves = {"add_or_remove": (0, 0), "replace_one": (-1, 0), "zero_out": (0, 1)}[relation]
     sides: list[dict[int, Fraction]] = [{}, {}]
@@ -768,8 +675,7 @@ def _opposite_others(
     error += (found.rate[1] - found.rate[0]) / min(found.rate[0], 1.0 - found.rate[1], key=lambda x: x or 1.0)
     used = [{shift: w for shift, w in side.items() if w} for side in sides]
     if error > _LARGEST_ERROR or min(min(side.values()) for side in used) < _LEAST_WEIGHT:
-        return None
-    pairs = noise.pair(used[0], used[1])
-    one, *_ = _exact(pairs)
+        return ()
+    one, *_ = noise.pair(used[0], used[1]).alternatives[0]
     errors = {name: getattr(one, name) + error for name in ("p_relative_error", "q_relative_error")}
-    return BoundingPairs((replace(one, **errors),))  # type: ignore[type-var]
+    return ((replace(one, **errors),),)  # type: ignore[type-var]

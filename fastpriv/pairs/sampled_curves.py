@@ -11,7 +11,8 @@ Notation: a = e^epsilon >= 1; q the rate; H_j(w) = sup_E P_j(E) - w Q_j(E) the c
       e^((lambda - s) / 2) for lambda in [-s, s].
 * ``AddedCurve``: Q against (1 - q) Q + q P: f H'(a q / f), f = 1 - a (1 - q), with H' the curve of Q against P; 0 where
   f <= 0. It follows from 1 - a + a H(1 / a), without its cancellation.
-* ``SumCurve``: the curve of a label that is revealed, and of one pair for each.
+
+The curve of a label that is revealed is the first one at the rate 1, with a base for each label.
 
 All of them rise with the rate, and fall with epsilon, as the bounds use: a curve at a level with an error is bounded at
 the ends of the error, and a rate between two doubles by its ends.
@@ -28,33 +29,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import special
-from ..base.estimate import Estimate
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
-from ..base.values import ValueObject
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above
 from .log_bounds import LogBounds
-from .protocol import USUAL_WIDTH, DominatingPair
+from .protocol import USUAL_WIDTH, DominatingPair, FrozenRecord
 
 __all__ = [
-    "AddedCurve",
-    "CompositionBase",
-    "GaussianBase",
-    "LabelledPair",
-    "LaplaceBase",
-    "LogCurvePair",
-    "PairBase",
-    "SampledCurve",
-    "SumCurve",
-    "UpperCurve",
-    "whole",
+    "AddedCurve", "CompositionBase", "LabelledPair", "LaplaceBase", "LogCurvePair", "PairBase",
+    "SampledCurve", "whole",
 ]  # fmt: skip
 
 Bracket = tuple[FloatArray, FloatArray]  # logarithms, from below and from above
 LogCurve = Callable[[FloatArray], Bracket]
 Ends = tuple[float, float]
 
-# bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_log_delta
-_GAUSSIAN_ERROR = 4e-15
 # bound: proved - of a level, in units of the sizes that it is made of: at most 6 roundings of each, and functions of 2
 _LEVEL_ERROR = 16 * UNIT_ROUNDOFF
 # bound: none - relative widths of compositions of closed forms, smooth ones and others, that a grid aims at
@@ -78,8 +65,6 @@ def _rounded_outward(lower: Any, upper: Any, roundings: float) -> Bracket:
 class LogCurvePair(DominatingPair):
     """A pair by the curves of P against Q and of Q against P, bounds of logarithms at epsilon >= 0."""
 
-    _fields = ("forward", "backward", "count")
-
     forward: LogCurve
     backward: LogCurve
     count: int
@@ -89,56 +74,58 @@ class LogCurvePair(DominatingPair):
         """Less where both curves are sums of few closed forms; curves with kinks take all points that there may be."""
         curves = self.forward, self.backward
         bases = [base for one in curves for base in getattr(one, "bases", (getattr(one, "base", None),))]
-        if len(bases) > _MOST_CLOSED or not all(isinstance(one, _CLOSED) for one in bases):
+        if len(bases) > _MOST_CLOSED or not all(getattr(one, "is_closed_form", False) for one in bases):
             return USUAL_WIDTH
         return _LEAST_WIDTH if any(isinstance(one, LaplaceBase) for one in bases) else _SMALL_WIDTH
 
     def log_delta(self, epsilon: FloatArray) -> LogBounds:
         """Bounds of the logarithm."""
-        lower, upper = self.forward(np.asarray(epsilon, dtype=np.float64))
-        with np.errstate(invalid="ignore"):
-            value = np.where(np.isfinite(lower), 0.5 * lower + 0.5 * upper, upper)
-        return LogBounds(np.clip(value, lower, upper), lower, upper, {}, "curve of a sample")
-
-    def curve(self, epsilon: FloatArray) -> Estimate:
-        """Probabilities."""
-        found = self.log_delta(epsilon)
-        return Estimate(
-            *found.numbers, kind="certified", unit="log probability", method=found.method
-        ).to("probability")  # fmt: skip
+        return _log_bounds(self.forward, epsilon)
 
     def reversed(self) -> LogCurvePair:
         """Q against P."""
         return self if self.forward == self.backward else LogCurvePair(self.backward, self.forward, self.count)
 
 
-class GaussianBase(ValueObject):
-    """Normal noise: half the distance of the means in sigmas, between two doubles."""
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledPair(DominatingPair):
+    """One of several pairs, each with a probability that is the same on both sides; which one it is, is told.
 
-    __slots__ = _fields = ("half",)
-    half: Ends
+    ``weights`` are logarithms, each between two doubles.
+    """
 
-    def __init__(self, half: Ends) -> None:
-        self._set(half=half)
+    weights: tuple[Ends, ...]
+    pairs: tuple[DominatingPair, ...]
+    count: int
 
-    def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
-        """Bounds at levels between two, both at least 0."""
-        lower, upper = special.gaussian_log_delta(self.half[0], high), special.gaussian_log_delta(self.half[1], low)
-        lower, upper = np.asarray(lower), np.asarray(upper)
-        with np.errstate(invalid="ignore", over="ignore"):
-            lower, upper = next_below(lower * (1 + _GAUSSIAN_ERROR)), next_above(upper * (1 - _GAUSSIAN_ERROR))
-        upper = np.where(np.isnan(upper), -np.finfo(np.float64).max, np.minimum(upper, 0.0))
-        return lower, upper if self.half[1] > 0.0 else np.full(upper.shape, -np.inf)
+    @property
+    def labels(self) -> tuple[tuple[Ends, DominatingPair], ...]:
+        """Weights and pairs."""
+        return tuple(zip(self.weights, self.pairs, strict=True))
+
+    def log_delta(self, epsilon: FloatArray) -> LogBounds:
+        """The sum of all curves."""
+        return _log_bounds(SampledCurve(self.weights, tuple(map(PairBase, self.pairs)), (1.0, 1.0)), epsilon)
+
+    def reversed(self) -> LabelledPair:
+        """Every pair in its other order."""
+        return LabelledPair(self.weights, tuple(pair.reversed() for pair in self.pairs), self.count)
 
 
-class LaplaceBase(ValueObject):
+def _log_bounds(curve: LogCurve, epsilon: FloatArray) -> LogBounds:
+    lower, upper = curve(np.asarray(epsilon, dtype=np.float64))
+    with np.errstate(invalid="ignore"):
+        value = np.where(np.isfinite(lower), 0.5 * lower + 0.5 * upper, upper)
+    return LogBounds(np.clip(value, lower, upper), lower, upper, {}, "curve of a sample")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaplaceBase(FrozenRecord):
     """Laplace noise: the largest loss s, between two doubles."""
 
-    __slots__ = _fields = ("loss",)
-    loss: Ends
+    is_closed_form = True
 
-    def __init__(self, loss: Ends) -> None:
-        self._set(loss=loss)
+    loss: Ends
 
     def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
         """Bounds at levels between two; what is meant is at least -s."""
@@ -151,73 +138,60 @@ class LaplaceBase(ValueObject):
         return _rounded_outward(rows[0], rows[1], 8)
 
 
-# Bases whose curves are closed forms
-_CLOSED = GaussianBase, LaplaceBase
-
-
-class PairBase(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False)
+class PairBase(FrozenRecord):
     """Another pair, with its relative errors; its curve at levels of at least 0."""
 
-    __slots__ = _fields = ("pair",)
     pair: DominatingPair
 
-    def __init__(self, pair: DominatingPair) -> None:
-        self._set(pair=pair)
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether both are normal distributions of one sigma."""
+        return self.pair.squared_gaussian_distance is not None
 
     def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
         """Bounds at levels between two."""
         g, h = self.pair.p_relative_error, self.pair.q_relative_error
         if g == h == 0.0 or self.pair.mixtures is None:  # the curves of others hold for the errors too
             return self.pair.log_delta(high).lower, self.pair.log_delta(low).upper
-        down, up = 1.01 * (g + h), 1.01 * (g + h)
-        lower = self.pair.log_delta(high + next_above(up)).lower - 1.01 * g
-        moved = low - next_above(down)
+        error = next_above(1.01 * (g + h))
+        lower = self.pair.log_delta(high + error).lower - 1.01 * g
+        moved = low - error
         upper = self.pair.log_delta(np.maximum(moved, 0.0)).upper
         with np.errstate(divide="ignore"):
             beyond = np.log(-np.expm1(np.minimum(moved, 0.0)))
         return _rounded_outward(lower, np.logaddexp(upper, beyond) + 1.01 * g, 8)
 
 
-class CompositionBase(ValueObject):
-    """The releases of a composition, forward, or backward."""
+@dataclass(frozen=True, slots=True, eq=False)
+class CompositionBase(FrozenRecord):
+    """The releases of a composition, in one direction, or another object with such a curve."""
 
-    __slots__ = _fields = ("composition", "backward")
     composition: Any
-    backward: bool
-
-    def __init__(self, composition: Any, backward: bool) -> None:
-        self._set(composition=composition, backward=backward)
+    direction: str
 
     def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
         """Bounds at levels between two."""
-        direction = "backward" if self.backward else "forward"
-
-        def rows(level: FloatArray) -> Bracket:
-            found = self.composition.log_delta(level, direction=direction)
-            return np.asarray(found.lower), np.asarray(found.upper)
-
-        return (rows(high)[0], rows(low)[1]) if (high != low).any() else rows(low)
+        lower = upper = self.composition.log_delta(high, direction=self.direction)
+        if (high != low).any():
+            upper = self.composition.log_delta(low, direction=self.direction)
+        return np.asarray(lower.lower), np.asarray(upper.upper)
 
 
-def whole(base: Any) -> LogCurve:
+def whole(base: Any) -> SampledCurve:
     """The curve of a base itself."""
     return SampledCurve(((0.0, 0.0),), (base,), (1.0, 1.0))
 
 
-class SampledCurve(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledCurve(FrozenRecord):
     """The first curve of the text at the head: logarithms of the v_j, the bases, the rate, and log c, log c'."""
 
-    __slots__ = _fields = ("weights", "bases", "rate", "first", "second")
     weights: tuple[Ends, ...]
     bases: tuple[Any, ...]
     rate: Ends
-    first: float
-    second: float
-
-    def __init__(
-        self, weights: tuple[Ends, ...], bases: tuple[Any, ...], rate: Ends, first: float = 0.0, second: float = 0.0
-    ) -> None:
-        self._set(weights=weights, bases=bases, rate=rate, first=first, second=second)
+    first: float = 0.0
+    second: float = 0.0
 
     def __call__(self, epsilon: FloatArray) -> Bracket:
         """Bounds at epsilon >= 0."""
@@ -243,15 +217,12 @@ class SampledCurve(ValueObject):
         return np.asarray(np.maximum(moved, 0.0) if self.first == 0.0 else moved)
 
 
-class AddedCurve(ValueObject):
+@dataclass(frozen=True, slots=True, eq=False)
+class AddedCurve(FrozenRecord):
     """The second curve of the text at the head; the base is Q against P."""
 
-    __slots__ = _fields = ("base", "rate")
     base: Any
     rate: Ends
-
-    def __init__(self, base: Any, rate: Ends) -> None:
-        self._set(base=base, rate=rate)
 
     def __call__(self, epsilon: FloatArray) -> Bracket:
         """Bounds at epsilon >= 0."""
@@ -270,72 +241,3 @@ class AddedCurve(ValueObject):
             log_f = np.log(f)
             rows.append(np.where(inside, log_f + found, -np.inf))
         return _rounded_outward(rows[0], rows[1], 12)
-
-
-class SumCurve(ValueObject):
-    """Logarithms of weights, between two doubles, and curves."""
-
-    __slots__ = _fields = ("weights", "curves")
-    weights: tuple[Ends, ...]
-    curves: tuple[LogCurve, ...]
-
-    def __init__(self, weights: tuple[Ends, ...], curves: tuple[LogCurve, ...]) -> None:
-        self._set(weights=weights, curves=curves)
-
-    def __call__(self, epsilon: FloatArray) -> Bracket:
-        """Bounds at epsilon >= 0."""
-        found = [curve(epsilon) for curve in self.curves]
-        rows = [
-            np.logaddexp.reduce([w[i] + one[i] for w, one in zip(self.weights, found, strict=True)]) for i in (0, 1)
-        ]
-        return _rounded_outward(rows[0], rows[1], 8)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelledPair(DominatingPair):
-    """One of several pairs, each with a probability that is the same on both sides; which one it is, is told.
-
-    ``weights`` are logarithms, each between two doubles.
-    """
-
-    _fields = ("weights", "pairs", "count")
-
-    weights: tuple[Ends, ...]
-    pairs: tuple[DominatingPair, ...]
-    count: int
-
-    @property
-    def labels(self) -> tuple[tuple[Ends, DominatingPair], ...]:
-        """Weights and pairs."""
-        return tuple(zip(self.weights, self.pairs, strict=True))
-
-    def log_delta(self, epsilon: FloatArray) -> LogBounds:
-        """The sum of all curves."""
-        return self._as_curves().log_delta(epsilon)
-
-    def curve(self, epsilon: FloatArray) -> Estimate:
-        """Probabilities."""
-        return self._as_curves().curve(epsilon)
-
-    def reversed(self) -> LabelledPair:
-        """Every pair in its other order."""
-        return LabelledPair(self.weights, tuple(pair.reversed() for pair in self.pairs), self.count)
-
-    def _as_curves(self) -> LogCurvePair:
-        curve = SumCurve(self.weights, tuple(whole(PairBase(pair)) for pair in self.pairs))
-        return LogCurvePair(curve, curve, 1)
-
-
-class UpperCurve(ValueObject):
-    """A curve of which nothing is known but an upper bound."""
-
-    __slots__ = _fields = ("above",)
-    above: LogCurve
-
-    def __init__(self, above: LogCurve) -> None:
-        self._set(above=above)
-
-    def __call__(self, epsilon: FloatArray) -> Bracket:
-        """Bounds at epsilon >= 0."""
-        upper = self.above(epsilon)[1]
-        return np.full(upper.shape, -np.inf), upper

@@ -43,13 +43,13 @@ from .. import special
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate
+from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_below
-from ..base.values import ValueObject
-from .curve_pairs import PairObject, PrivacyCurves
+from .curve_pairs import NamedFields, PairObject
 from .discrete_pairs import DiscretePair, bounding_atoms
-from .log_bounds import certified
 from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair
-from .readers import pair_text, read_pair
+from .readers import hashable_pair, pair_text, read_pair
+from .sampled_curves import CompositionBase, PairBase
 
 __all__ = ["NegativeBinomial", "Poisson", "Selected"]
 
@@ -67,13 +67,14 @@ _LARGEST_LEVEL = 600.0  # epsilons beyond it have the bounds at it, and 0
 _NORMAL_ERROR = 1e-14
 # bound: proved - rounding of logarithms of densities in a cell, relative to 1 + their sizes
 _LOSS_ERROR = 1e-13
-_SHIFTS = 200  # halvings of the search for a
+_SHIFTS = [2.0**power for power in range(-30, 21)]  # the first a that are tried
+_HALVINGS_OF_SHIFTS = 200  # of the brackets between them
 # bound: proved - relative rounding of means, shifts and curves of the bound without an order
 _OUTWARD = 1e-13
 _LARGEST_DISTANCE = 1e3  # of normal distributions in sigmas: others are no doubles in any cell
 
 
-class NegativeBinomial(ValueObject):
+class NegativeBinomial(NamedFields):
     """Numbers of runs with the negative binomial distribution, truncated so that there is at least one.
 
     Parameters
@@ -150,24 +151,13 @@ class NegativeBinomial(ValueObject):
 
         if allowed(0.0):
             return 0.0
-        high = 2.0**-30
-        while not allowed(high):
-            high *= 2.0
-            if high > 2.0**20:
-                return math.inf
-        low = 0.5 * high
-        for _ in range(_SHIFTS):
-            middle = 0.5 * (low + high)
-            if high - low <= 1e-12 * high:
-                break
-            low, high = (low, middle) if allowed(middle) else (middle, high)
+        high = next((end for end in _SHIFTS if allowed(end)), math.inf)
+        if high < math.inf:
+            high = bisect(allowed, 0.5 * high, high, _HALVINGS_OF_SHIFTS, rtol=1e-12)[1]
         return (self.eta + 1.0) * high * (1.0 + 4 * UNIT_ROUNDOFF)
 
-    def __repr__(self) -> str:
-        return f"NegativeBinomial(eta={self.eta!r}, gamma={self.gamma!r})"
 
-
-class Poisson(ValueObject):
+class Poisson(NamedFields):
     """Numbers of runs with a Poisson distribution: none with probability exp(-mean).
 
     Parameters
@@ -217,9 +207,6 @@ class Poisson(ValueObject):
 
     def _shift(self, backward: Any) -> float:
         return self.mean * float(backward(np.zeros(1))[0]) * (1.0 + 4 * UNIT_ROUNDOFF)
-
-    def __repr__(self) -> str:
-        return f"Poisson({self.mean!r})"
 
 
 Runs = NegativeBinomial | Poisson
@@ -285,30 +272,24 @@ class Selected(PairObject):
                 f"runs must be a NegativeBinomial or a Poisson; got {validate.shown(runs)}. A fixed number of runs is "
                 "not private selection: its epsilon is the sum of theirs."
             )
-        pair, concrete = _read_base(base)
-        kept = pair if isinstance(base, tuple) and concrete == (pair,) else base
         if isinstance(order, str):
             validate.choice("order", order, ("largest", "smallest"))
         elif order is not None:
             order = validate.vector("order", order).copy()
-        self._set(base=kept, runs=runs, order=order)
+        self._set(base=hashable_pair(base), runs=runs, order=order)
         self._bounding_pairs()  # raises
 
     def __reduce__(self) -> Any:
         return partial(type(self), order=self.order), (self.base, self.runs)
-
-    def __repr__(self) -> str:
-        order = self.order.tolist() if isinstance(self.order, np.ndarray) else self.order
-        base = pair_text(self.base)
-        return f"Selected({base}, {self.runs!r}{'' if order is None else f', order={order!r}'})"
 
     def _bounding_pairs(self) -> BoundingPairs:
         pair, concrete = _read_base(self.base)
         if self.order is None:
             below = tuple(part for one in concrete for order in ("largest", "smallest")
                           for part in _of_monotone(one, self.runs, order))  # fmt: skip
-            bound = _SelectionBound(self.base if pair is None else pair, self.runs, False, 1)
-            return BoundingPairs((bound,), below or ((),))
+            forward: Any = CompositionBase(self.base, "forward") if pair is None else PairBase(pair)
+            backward: Any = CompositionBase(self.base, "backward") if pair is None else PairBase(pair.reversed())
+            return BoundingPairs((_SelectionBound(forward, backward, self.runs, 1),), below or ((),))
         if isinstance(pair, DiscretePair) and concrete == (pair,):
             return _of_discrete(pair, self.runs, self.order)
         normal = pair is not None and pair.squared_gaussian_distance is not None
@@ -316,24 +297,21 @@ class Selected(PairObject):
             assert pair is not None
             return BoundingPairs((_of_gaussian(pair, self.runs, self.order),))
         raise DomainError(
-            f"order must be left out for a base that is neither discrete nor two normal distributions; got {self!r}. "
-            "Bounds without it hold for every order."
+            "order must be left out for a base that is neither discrete nor two normal distributions; got "
+            f"{validate.shown(self.order)} with {pair_text(self.base)}. Bounds without it hold for every order."
         )
 
 
 def _read_base(base: Any) -> tuple[DominatingPair | None, tuple[DominatingPair, ...]]:
     """The pair that dominates one run, None where it has curves of its own, and pairs that are attained."""
-    if isinstance(base, DominatingPair):
-        return base, (base,)
     if isinstance(base, PairObject) and type(base)._privacy_curves is not PairObject._privacy_curves:
         return None, ()
     read = read_pair("base", base).forward
-    alternatives = read.dominated or (read.dominating,)
     if len(read.dominating) != 1 or read.dominating[0].count != 1 or read.dominating[0].grid_losses is not None:
         raise DomainError(
             f"base must be a single pair, or a Composition; got {validate.shown(base)}. Pass fastpriv.compose(base)."
         )
-    return read.dominating[0], tuple(one[0] for one in alternatives if len(one) == 1 and one[0].count == 1)
+    return read.dominating[0], tuple(one[0] for one in read.alternatives if len(one) == 1 and one[0].count == 1)
 
 
 def _of_monotone(pair: DominatingPair, runs: Runs, order: str) -> tuple[tuple[DominatingPair, ...], ...]:
@@ -341,8 +319,7 @@ def _of_monotone(pair: DominatingPair, runs: Runs, order: str) -> tuple[tuple[Do
     if isinstance(pair, DiscretePair):
         with np.errstate(divide="ignore"):
             scores = np.log(pair.p) - np.log(pair.q)
-        found = _of_discrete(pair, runs, scores if order == "largest" else -scores)
-        return found.dominated or (found.dominating,)
+        return _of_discrete(pair, runs, scores if order == "largest" else -scores).alternatives
     if pair.squared_gaussian_distance is not None:
         return ((_of_gaussian(pair, runs, order),),)
     return ()
@@ -388,26 +365,23 @@ def _of_gaussian(pair: DominatingPair, runs: Runs, order: str) -> DominatingPair
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SelectionBound(DominatingPair):
-    """The bound for any order; ``base`` is a pair, or an object with curves, and ``exchanged`` swaps P and Q."""
+    """The bound for any order, by the curves of one run, P against Q and Q against P."""
 
-    _fields = ("base", "runs", "exchanged", "count")
-
-    base: Any
+    forward: PairBase | CompositionBase
+    backward: PairBase | CompositionBase
     runs: Runs
-    exchanged: bool
     count: int
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """m delta(epsilon - shift), from above."""
-        forward, backward = self._curves()
         shift, mean = _shift_of(self.repeated(1)), self.runs.mean * (1.0 + _OUTWARD)
         levels = next_below(np.asarray(epsilon, dtype=np.float64).ravel() - shift * (1.0 + _OUTWARD))
         upper = np.ones(levels.shape)
         ahead, behind = levels >= 0.0, (levels < 0.0) & (levels > -np.inf)
         if ahead.any():
-            upper[ahead] = forward(levels[ahead])
+            upper[ahead] = _upper_bound(self.forward, levels[ahead])
         if behind.any():
-            below = backward(-levels[behind])
+            below = _upper_bound(self.backward, -levels[behind])
             upper[behind] = -np.expm1(levels[behind]) + np.exp(levels[behind]) * below
         tiny = 2.0**-1000 * (upper < 1e-290)
         upper = np.where(upper > 0.0, np.minimum(mean * upper * (1.0 + _OUTWARD) + tiny, 1.0), 0.0)
@@ -415,43 +389,26 @@ class _SelectionBound(DominatingPair):
         return Estimate(upper, np.zeros(upper.shape), upper, kind="certified", unit="probability",
                         method="bound for any order of scores")  # fmt: skip
 
-    def _curves(self) -> tuple[Any, Any]:
-        """Upper bounds of the base's curve and of the reversed one, at levels of at least 0."""
-        curves: Any
-        if isinstance(self.base, DominatingPair):
-            curves = partial(_upper_bound, self.base), partial(_upper_bound, self.base.reversed())
-        else:
-            found: PrivacyCurves = self.base._privacy_curves()
-            curves = tuple(partial(_upper_bound_of_curve, one) for one in (found.forward, found.backward))
-        forward, backward = curves
-        return (backward, forward) if self.exchanged else (forward, backward)
-
     def reversed(self) -> _SelectionBound:
         """Q against P."""
-        return _SelectionBound(self.base, self.runs, not self.exchanged, self.count)
+        return _SelectionBound(self.backward, self.forward, self.runs, self.count)
 
 
-def _upper_bound_of_curve(curve: Any, levels: FloatArray) -> FloatArray:
-    return np.asarray(certified(curve, levels).upper)
-
-
-def _upper_bound(pair: DominatingPair, levels: FloatArray) -> FloatArray:
-    """delta of all measures within the relative errors of a pair, as ``composition/engines.py`` widens it."""
-    lower = levels - 1.1 * (pair.p_relative_error + pair.q_relative_error)
-    upper = np.asarray(certified(pair.curve, np.maximum(lower, 0.0)).upper) - np.expm1(np.minimum(lower, 0.0))
-    return np.asarray(upper * (1.0 + 1.1 * pair.p_relative_error))
+def _upper_bound(base: PairBase | CompositionBase, levels: FloatArray) -> FloatArray:
+    with np.errstate(under="ignore"):
+        return np.asarray(np.exp(base(levels, levels)[1]) * (1.0 + 4 * UNIT_ROUNDOFF))
 
 
 @lru_cache(maxsize=64)
 def _shift_of(bound: _SelectionBound) -> float:
-    return bound.runs._shift(bound._curves()[1])
+    return bound.runs._shift(lambda a: _upper_bound(bound.backward, a))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SelectedGaussian(DominatingPair):
     """P and Q are the largest values of runs of N(p_mean, 1) and N(q_mean, 1), one of the means 0."""
 
-    _fields = ("p_mean", "q_mean", "runs", "count")
+    losses_are_finite = True
 
     p_mean: float
     q_mean: float
@@ -467,10 +424,6 @@ class _SelectedGaussian(DominatingPair):
         """Q against P."""
         return _SelectedGaussian(self.q_mean, self.p_mean, self.runs, self.count)
 
-    def infinite_mass(self) -> Bounds:
-        """No loss is infinite."""
-        return 0.0, 0.0
-
     def largest_loss(self) -> Bounds:
         """log p/q has no end, and log f' is bounded."""
         return math.inf, math.inf
@@ -480,7 +433,8 @@ class _SelectedGaussian(DominatingPair):
         levels = np.asarray(epsilon, dtype=np.float64).ravel()
         rows = np.zeros((2, levels.size))
         if not self.is_trivial and levels.size > _FEW_LEVELS:
-            rows[0], rows[1] = (self._of_atoms(levels, dominating) for dominating in (False, True))
+            below, above = (_loss_atoms(self.repeated(1), dominating).curve(levels) for dominating in (False, True))
+            rows[0], rows[1] = below.lower, above.upper
         elif not self.is_trivial:
             for index, level in enumerate(levels.tolist()):
                 rows[:, index] = self._bounds(min(level, _LARGEST_LEVEL))
@@ -488,16 +442,6 @@ class _SelectedGaussian(DominatingPair):
         lower, upper = (row.reshape(np.shape(epsilon)) for row in rows)
         return Estimate(lower + 0.5 * (upper - lower), lower, upper, kind="certified", unit="probability",
                         method="crossings of selected densities")  # fmt: skip
-
-    def _of_atoms(self, levels: FloatArray, dominating: bool) -> FloatArray:
-        """One side of the curve at many levels, by bounds of the losses of all cells."""
-        losses, p, q, beyond = _loss_atoms(self.repeated(1), dominating)
-        at = np.searchsorted(-losses, -levels)  # the losses above a level
-        sign, slack = (1.0, p.size * EXTENDED_ROUNDING) if dominating else (-1.0, -p.size * EXTENDED_ROUNDING)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = p[at - 1] * (1.0 + slack) - np.exp(levels.astype(np.longdouble)) * q[at - 1] * (1.0 - slack)
-        found = np.where(at > 0, np.maximum(value, 0.0), 0.0).astype(np.float64)
-        return np.clip(found * (1.0 + sign * 1e-15) + beyond, 0.0, 1.0)
 
     def _ends(self, cells: int) -> FloatArray:
         low, high = sorted((self.p_mean, self.q_mean))
@@ -580,8 +524,8 @@ class _SelectedGaussian(DominatingPair):
 
 
 @lru_cache(maxsize=8)
-def _loss_atoms(pair: _SelectedGaussian, dominating: bool) -> tuple[FloatArray, Any, Any, float]:
-    """Falling losses that bound those of the cells, sums of their masses under P and Q, and what lies beyond."""
+def _loss_atoms(pair: _SelectedGaussian, dominating: bool) -> DominatingPair:
+    """The cells as outcomes, by bounds of their losses: of a pair that dominates, or is dominated."""
     left, right, low, high = _gaussian_cells(pair, _GRID_CELLS)
     (p, p_error), (q, q_error) = pair._masses(left, right)
     beyond = 0.0
@@ -602,9 +546,12 @@ def _loss_atoms(pair: _SelectedGaussian, dominating: bool) -> tuple[FloatArray, 
             losses = np.maximum(np.log(least) - np.log(q + q_error) - _LOSS_ERROR, low)
             kept = (least > 0.0) & np.isfinite(losses)
             losses, masses = losses[kept], least[kept]
-    order = np.argsort(-losses)
-    losses, wide = losses[order], masses[order].astype(np.longdouble)
-    return losses, np.cumsum(wide), np.cumsum(wide * np.exp(-losses.astype(np.longdouble))), beyond
+        p_masses = np.append(masses.astype(np.longdouble), beyond)
+        q_masses = np.append(masses * np.exp(-losses.astype(np.longdouble)), 0.0)
+    finite = np.append(masses > 0.0, False)
+    rounding = EXTENDED_ROUNDING * 709  # larger losses of doubles are no doubles
+    pairs = bounding_atoms(p_masses, q_masses, finite, 0.0, rounding)
+    return pairs.dominating[0] if dominating else pairs.alternatives[0][0]
 
 
 def _joined(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -18,26 +18,20 @@ between them is open: batches depend on each other by the other records, so that
 samples bound them.
 """
 
-# bounds: proved - roundings of bisections, of products of probabilities and of normal probabilities
-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import special
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
-from ..base.inverse import bisect
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.numerics import FloatArray, next_below
 from ..channels import AnyChannel
 from ..distributions import GaussianMixture
 from ..mechanisms.categorical import RandomizedResponse
@@ -45,15 +39,16 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..notions.local import ldp_epsilon
 from .allocations import IMPROVED_DELTAS, AllocationPair
-from .curve_pairs import PairObject, PrivacyCurves
+from .binomials import binomial_log_probabilities
+from .curve_pairs import PairObject, normal_noise
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .discretised_losses import PrivacyLoss, discretised, on_another_grid
-from .log_bounds import LogBounds, certified
+from .log_bounds import LogBounds
 from .mixture_pairs import MixturePair
 from .protocol import BoundingPairs, Bounds, DominatingPair
-from .shuffled_sums import Form, ShuffleSum, binomial_log_probabilities, clone_loss
+from .shuffled_sums import ShuffleSum, clone_loss
 
-__all__ = ["Shuffled", "ShuffledBatches", "shuffled_least_reports", "shuffled_local_epsilon"]
+__all__ = ["Shuffled", "ShuffledBatches"]
 
 _MOST_REPORTS = 10**9  # beyond them windows of clones take gigabytes
 _MOST_DATA_SETS = 256  # reports of two values up to which every data set is looked at
@@ -67,8 +62,6 @@ _GROUPED_WIDTH = 1e-4
 _GROUPED = 10**5  # reports from which on grids ask for groups
 # bound: none - points of grids of sums over two numbers, a millisecond each, and levels by which their length is found
 _COARSE_POINTS, _SEARCHED = 512, 33
-# bound: none - width of a local epsilon that is searched for
-_RTOL = 1e-10
 _MAX_STEPS = 10**9  # batches of an epoch
 _POINTS = 4000  # of the largest of all sums of a null record, where cells may end
 _CELL_RATIO = 0.9  # of the probabilities above the ends of a cell
@@ -83,50 +76,38 @@ _CELL_ERROR = 1e-10
 class ShuffledPair(DominatingPair):
     """One round of shuffled reports by a sum over numbers of reports; both directions are equal."""
 
-    _fields = ("form", "reports", "local_epsilon", "values", "count")
+    losses_are_finite = True
 
-    form: Form
-    reports: int
-    local_epsilon: float
-    values: int
+    sums: ShuffleSum
     count: int
 
     @property
     def is_trivial(self) -> bool:
         """Whether reports are independent of the data."""
-        return self.local_epsilon == 0.0
+        return self.sums.local_epsilon == 0.0
 
     @property
     def curve_width(self) -> float:
         """Grids of many reports follow the width of sums over groups of clones."""
-        return _GROUPED_WIDTH if self.reports >= _GROUPED else 0.0
-
-    def curve(self, epsilon: FloatArray) -> Estimate:
-        """Probabilities at epsilon >= 0."""
-        return _probabilities(self.log_delta(np.ravel(epsilon)), np.shape(epsilon))
+        return _GROUPED_WIDTH if self.sums.n >= _GROUPED else 0.0
 
     def log_delta(self, epsilon: FloatArray) -> LogBounds:
         """Logarithms, far below the smallest double."""
-        return ShuffleSum(self.form, self.reports, self.local_epsilon, self.values).log_delta(epsilon)
+        return self.sums.log_delta(epsilon)
 
     def reversed(self) -> ShuffledPair:
         """The pair itself."""
         return self
 
-    def infinite_mass(self) -> Bounds:
-        """No loss is infinite."""
-        return 0.0, 0.0
-
     def largest_loss(self) -> Bounds:
         """The local epsilon, where no report is a clone."""
-        return self.local_epsilon, self.local_epsilon
+        return self.sums.local_epsilon, self.sums.local_epsilon
 
     def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
         """Of clones by the outcomes themselves; else by curves on a coarser grid that refines to this one."""
-        if self.form == "clones" or self.values == 2:
-            curve = ShuffleSum(self.form, self.reports, self.local_epsilon, self.values)
-            return clone_loss(curve, interval, tail, dominating)
-        points = np.geomspace(1.0, max(self.local_epsilon / interval, 2.0), _SEARCHED)
+        if self.sums.form == "clones" or self.sums.k == 2:
+            return clone_loss(self.sums, interval, tail, dominating)
+        points = np.geomspace(1.0, max(self.sums.local_epsilon / interval, 2.0), _SEARCHED)
         within = np.asarray(self.curve(points * interval).upper) > tail
         times = 2 ** max(0, math.ceil(math.log2(float(points[within].max(initial=1.0)) / _COARSE_POINTS)))
         coarse = _coarse_loss(self.repeated(1), interval * times, tail, dominating)
@@ -140,7 +121,7 @@ class LargestOfPairs(DominatingPair):
     On a grid from below, where several releases are composed, it is the pair at ``fixed``.
     """
 
-    _fields = ("pairs", "fixed", "local_epsilon", "count")
+    losses_are_finite = True
 
     pairs: tuple[BoundingPairs, ...]
     fixed: int
@@ -149,17 +130,16 @@ class LargestOfPairs(DominatingPair):
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
-        found = [_bounds_of_one_round(one, epsilon) for one in self.pairs]
-        return Estimate(*(np.max([one.arrays()[i] for one in found], axis=0) for i in range(3)), kind="certified",
-                        unit="probability", method="sum over outcomes, the largest of all data sets")  # fmt: skip
+        above = [one.dominating[0].curve(epsilon) for one in self.pairs]
+        below = [one.alternatives[0][0].curve(epsilon) for one in self.pairs]
+        sides = ("value", above), ("lower", below), ("upper", above)
+        numbers = (np.max([getattr(one, name) for one in some], axis=0) for name, some in sides)
+        return Estimate(*numbers, kind="certified", unit="probability",
+                        method="sum over outcomes, the largest of all data sets")  # fmt: skip
 
     def reversed(self) -> LargestOfPairs:
         """The pair itself: the ones and the zeros exchanged."""
         return self
-
-    def infinite_mass(self) -> Bounds:
-        """No loss is infinite."""
-        return 0.0, 0.0
 
     def largest_loss(self) -> Bounds:
         """The local epsilon, where all other users hold the same value."""
@@ -169,8 +149,7 @@ class LargestOfPairs(DominatingPair):
         """From above by the largest curve, from below by one data set."""
         if dominating:
             return discretised(self.curve, self.curve, interval, tail, dominating)
-        one = self.pairs[self.fixed]
-        pair = one.dominated[0][0] if one.dominated else one.dominating[0]
+        pair = self.pairs[self.fixed].alternatives[0][0]
         return discretised(pair.curve, pair.reversed().curve, interval, tail, dominating)
 
 
@@ -249,9 +228,6 @@ class Shuffled(PairObject):
                 "whose releases are all possible for every value, such as RandomizedResponse(k, epsilon)."
             )
 
-    def __repr__(self) -> str:
-        return f"Shuffled({self.randomizer!r}, n={self.n}{'' if self.adaptive else ', adaptive=False'})"
-
     @property
     def local_epsilon(self) -> float:
         """Local epsilon of one report in nats, from above.
@@ -269,13 +245,11 @@ class Shuffled(PairObject):
         if isinstance(one, RandomizedResponse):
             return one.epsilon if one.k > 1 else 0.0
         if isinstance(one, LaplaceMechanism):
-            ratio = one.sensitivity / one.scale
-            exact = Fraction(one.sensitivity) / Fraction(one.scale)
-            return ratio if ratio == math.inf or Fraction(ratio) >= exact else next_above(ratio)
+            return one._loss_bounds()[1]
         return math.inf if isinstance(one, GaussianMechanism) else float(ldp_epsilon(None, one).upper)
 
     def _bounding_pairs(self) -> BoundingPairs:
-        clones = ShuffledPair("clones", self.n, self.local_epsilon, 2, 1)
+        clones = ShuffledPair(ShuffleSum("clones", self.n, self.local_epsilon), 1)
         if isinstance(self.randomizer, float):
             return BoundingPairs((clones,))
         if not isinstance(self.randomizer, RandomizedResponse):
@@ -286,15 +260,18 @@ class Shuffled(PairObject):
             return self._of_two_values(clones)
         if self.n > _MOST_COUNTED:
             return BoundingPairs((clones,), ((),))
-        blanket, third = (ShuffledPair(form, self.n, self.local_epsilon, self.randomizer.k, 1)
-                          for form in ("blanket", "third_value"))  # fmt: skip
-        return BoundingPairs((clones if self.adaptive else blanket,), ((third,),))
+        third = ShuffleSum("third_value", self.n, self.local_epsilon, self.randomizer.k)
+        return BoundingPairs((clones if self.adaptive else self._blanket,), ((ShuffledPair(third, 1),),))
+
+    @property
+    def _blanket(self) -> ShuffledPair:
+        return ShuffledPair(ShuffleSum("blanket", self.n, self.local_epsilon, self.randomizer.k), 1)
 
     def _of_two_values(self, clones: ShuffledPair) -> BoundingPairs:
         """The largest curve over the number of ones among the others, all of them or a few."""
         others = self.n - 1
         every = self.n <= _MOST_DATA_SETS
-        above: DominatingPair = clones if self.adaptive else ShuffledPair("blanket", self.n, self.local_epsilon, 2, 1)
+        above: DominatingPair = clones if self.adaptive else self._blanket
         if self.n > _MOST_OF_ONE_DATA_SET:
             return BoundingPairs((above,), ((),))
         mixed = (others // 2, 3 * others // 4, others - 2, others - 1) if self.n <= _MOST_OF_MIXED_DATA else ()
@@ -305,11 +282,6 @@ class Shuffled(PairObject):
         if every and not self.adaptive:
             above = largest[-1]
         return BoundingPairs((above,), tuple((one,) for one in largest))
-
-    def _privacy_curves(self) -> PrivacyCurves:
-        pairs = self._bounding_pairs()
-        curve: Callable[[FloatArray], Estimate] = lambda epsilon: _bounds_of_one_round(pairs, epsilon)
-        return PrivacyCurves(curve, curve)
 
 
 class ShuffledBatches(PairObject):
@@ -365,20 +337,13 @@ class ShuffledBatches(PairObject):
         relation: Literal["replace_one", "zero_out"] = "replace_one",
     ) -> None:  # fmt: skip
         validate.instance("base", base, GaussianMechanism)
-        validate.scalar("base.sigma", base.sigma)
-        if base.sensitivity is None:
-            base.delta(0.0)  # raises
-        validate.scalar("base.sensitivity", base.sensitivity)
+        normal_noise(base, "base.")
         self._set(base=base, batches=validate.count("batches", batches, 1, _MAX_STEPS),
                   epochs=validate.count("epochs", epochs),
                   relation=validate.choice("relation", relation, ("replace_one", "zero_out")))  # fmt: skip
 
-    def __repr__(self) -> str:
-        return (f"ShuffledBatches({self.base!r}, batches={self.batches}, epochs={self.epochs}, "
-                f"relation={self.relation!r})")  # fmt: skip
-
     def _bounding_pairs(self) -> BoundingPairs:
-        sigma, span = float(self.base.sigma), float(self.base.sensitivity)  # type: ignore[arg-type]
+        sigma, span = normal_noise(self.base)
         distance = 2.0 * span if self.relation == "replace_one" else span
         p, q = GaussianMixture.single(distance, sigma), GaussianMixture.single(0.0, sigma)
         upper = (MixturePair(p, q, self.epochs),)
@@ -391,163 +356,11 @@ class ShuffledBatches(PairObject):
             lower = _largest_sum(span / sigma, self.batches, self.epochs)
         return BoundingPairs(upper, ((lower,), (lower.reversed(),)))
 
-    def _privacy_curves(self) -> PrivacyCurves:
-        """Those of one epoch from below, of all from above."""
-        pairs = self._bounding_pairs()
-        upper = pairs.dominating[0]
-        assert isinstance(upper, MixturePair)
-        sigma = next_below(float(self.base.sigma) / math.sqrt(self.epochs), 2 if self.epochs > 1 else 0)
-        p, q = (GaussianMixture.single(float(one.means[0]), sigma) for one in (upper.p, upper.q))
-        wide = MixturePair(p, q, 1)
-        bounding = BoundingPairs((wide,), pairs.dominated or ((upper,),))
-        curve: Callable[[FloatArray], Estimate] = lambda epsilon: _bounds_of_one_round(bounding, epsilon)
-        return PrivacyCurves(curve, curve)
-
-
-def shuffled_local_epsilon(epsilon: ArrayLike, delta: ArrayLike, n: int) -> Estimate:
-    """The largest local epsilon of n shuffled reports that are together (epsilon, delta)-private.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The target of one round: epsilon at least 0 and finite, in nats; delta above 0 and below 1.
-    n : int
-        Reports that arrive, at most 1e9.
-
-    Returns
-    -------
-    Estimate
-        In nats. At ``lower`` the clone pair meets the target, for any randomisers; at ``upper`` it misses it.
-
-    Raises
-    ------
-    DomainError
-        For numbers out of range.
-
-    Notes
-    -----
-    A larger local epsilon reveals more and has fewer clones: the curve of the clone pair rises with it.
-
-    **Accuracy** both ends are proved by bounds of the curve; ``tests/enclosures/test_shuffled.py``.
-
-    Examples
-    --------
-    >>> from fastpriv.pairs import shuffled_local_epsilon
-    >>> print(f"{shuffled_local_epsilon(0.25, 1e-6, 10_000):.4f}")
-    2.6307 [2.6306, 2.6307]
-    """
-    level, log_target = _target(epsilon, delta)
-    n = validate.count("n", n, 1, _MOST_REPORTS)
-
-    def logs(local: float) -> Bounds:
-        return _clone_bounds(n, local, level)
-
-    high = max(1.0, 2.0 * level)
-    while sum(logs(high)) <= 2.0 * log_target:
-        high *= 2.0
-    low, high = bisect(lambda local: sum(logs(local)) > 2.0 * log_target, level, high, 60, rtol=_RTOL)
-    value, gap = low, max(high - low, UNIT_ROUNDOFF * high)
-    while low > level and logs(low)[1] > log_target:
-        low, gap = max(level, low - gap), 2.0 * gap
-    gap = max(high - value, UNIT_ROUNDOFF * high)
-    while logs(high)[0] <= log_target:
-        high, gap = high + gap, 2.0 * gap
-    return Estimate(value, min(low, value), high, kind="certified", unit="nats", method="bisection between proofs")
-
-
-def shuffled_least_reports(epsilon: ArrayLike, delta: ArrayLike, local_epsilon: ArrayLike) -> Estimate:
-    """The least number of shuffled reports of a local epsilon that are together (epsilon, delta)-private.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The target of one round: epsilon at least 0 and finite, in nats; delta above 0 and below 1.
-    local_epsilon : float
-        Local epsilon of any randomiser, at least 0 and finite, in nats.
-
-    Returns
-    -------
-    Estimate
-        Whole numbers. With ``upper`` reports, and with more, the clone pair meets the target; with one report fewer
-        than ``lower`` it misses it.
-
-    Raises
-    ------
-    DomainError
-        For numbers out of range, or where 1e9 reports are too few.
-
-    Notes
-    -----
-    One more clone is a post-processing: the curve of the clone pair falls with the number of reports.
-
-    **Accuracy** both ends are proved by bounds of the curve; ``tests/enclosures/test_shuffled.py``.
-
-    Examples
-    --------
-    >>> from fastpriv.pairs import shuffled_least_reports
-    >>> shuffled_least_reports(0.25, 1e-6, 2.0).value
-    4120.0
-    """
-    level, log_target = _target(epsilon, delta)
-    local = validate.scalar("local_epsilon", local_epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
-    ends = []
-    for side in (1, 0):
-        low, high = 0, 1  # no reports miss every target
-
-        def meets(n: int, side: int = side) -> bool:
-            return _clone_bounds(n, local, level)[side] <= log_target
-
-        while not meets(high):
-            if high == _MOST_REPORTS:
-                raise DomainError(
-                    f"delta must be within the reach of {_MOST_REPORTS} reports; got {float(np.asarray(delta))!r} at "
-                    f"epsilon {level!r} and local_epsilon {local!r}. Pass a larger one, or a smaller local_epsilon."
-                )
-            low, high = high, min(8 * high, _MOST_REPORTS)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if meets(middle) else (middle, high)
-        ends.append(high)
-    return Estimate(ends[0], ends[1], ends[0], kind="certified", unit="1", method="bisection between proofs")
-
 
 @lru_cache(maxsize=32)
 def _coarse_loss(pair: ShuffledPair, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
     """By curves; searches for an interval ask for the same one again and again."""
     return discretised(pair.curve, pair.curve, interval, tail, dominating)
-
-
-def _target(epsilon: Any, delta: Any) -> tuple[float, float]:
-    level = validate.scalar("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
-    target = validate.scalar("delta", delta, "above 0 and below 1", lambda x: (x > 0) & (x < 1))
-    return level, math.log(target)
-
-
-def _clone_bounds(n: int, local: float, level: float) -> Bounds:
-    """Bounds of log delta of the clone pair, and of the rounding of the logarithm of a target."""
-    found = ShuffleSum("clones", n, local).log_delta(np.array([level]))
-    low, high = float(found.lower[0]), float(found.upper[0])
-    return low * (1 + 4 * UNIT_ROUNDOFF), high * (1 - 4 * UNIT_ROUNDOFF)
-
-
-def _probabilities(logs: LogBounds, shape: tuple[int, ...]) -> Estimate:
-    rows = (row.reshape(shape) for row in logs.numbers)
-    return Estimate(*rows, kind="certified", unit="log probability", method=logs.method).to("probability")
-
-
-def _bounds_of_one_round(pairs: BoundingPairs, epsilon: FloatArray) -> Estimate:
-    """One release: the curve from above, and the largest of those from below."""
-    above = certified(pairs.dominating[0].curve, epsilon)
-    if not pairs.dominated:
-        return above
-    lower = np.zeros(np.shape(epsilon))
-    for one in pairs.dominated:
-        if one:
-            lower = np.maximum(lower, np.asarray(certified(one[0].curve, epsilon).lower))
-    upper = np.asarray(above.upper)
-    lower = np.minimum(lower, upper)
-    value = np.clip(np.where(lower > 0.0, np.sqrt(lower) * np.sqrt(upper), upper), lower, upper)
-    return Estimate(value, lower, upper, kind="certified", unit="probability", method=above.method)
 
 
 def _of_ones(ones: int, others: int, local: float) -> BoundingPairs:

@@ -27,8 +27,6 @@ Bin(n - N, r') there. Bernstein's inequality bounds both by e^-t beyond t/3 + sq
 
 Groups. One more clone is a post-processing: E (N c - Y)^+ / N does not rise with N. Where N takes many values, whole
 groups of them are evaluated at their least N for the upper bound and at the largest of the group for the lower one.
-
-Binomial probabilities: Stirling's series with its remainder, and the divergence of x / n from p in extended precision.
 """
 
 # bounds: proved - roundings in extended precision, and tails that are added to upper bounds
@@ -43,20 +41,17 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.errors import DomainError
-from ..base.estimate import Estimate
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..kernels import _binomial_shortfalls
+from .binomials import BINOMIAL_ERROR, EXTENDED_ROUNDOFF, binomial_log_probabilities
+from .discrete_pairs import bounding_atoms
 from .discretised_losses import PrivacyLoss, discretised
 from .log_bounds import LogBounds
 
-__all__ = ["Form", "ShuffleSum", "binomial_log_probabilities", "clone_loss"]
+__all__ = ["Form", "ShuffleSum", "clone_loss"]
 
 Form = Literal["clones", "blanket", "third_value"]
 
-# bound: proved - unit roundoff of long doubles, twice as large as need be
-_U = float(np.finfo(np.longdouble).eps)
-# bound: proved - relative error of q, r, c, a and of their logarithms: at most 16 operations of 2 units each
-_RELATIVE_ERROR = 64 * _U
 # bound: proved - nats of the terms below the first that the kernel leaves out, beside 2 log N
 _WARMUP_NATS = 40.0
 _TAIL_NATS = 60.0  # exponent t of what windows leave out, beside polynomial factors; it is added to upper bounds
@@ -144,7 +139,8 @@ class _Levels:
             else:
                 self.r, self.r_rest, self.a0, self.a1 = (k - 3) * e / others, 1 / others, a * e, a * less
         self.log_factor = factor
-        self.factor_error = 32 * _U * (4 + float(abs(factor).max()) + 2 * float(local + np.log(float(self.n))))
+        sizes = 4 + float(abs(factor).max()) + 2 * float(local + np.log(float(self.n)))
+        self.factor_error = 32 * EXTENDED_ROUNDOFF * sizes
         with np.errstate(divide="ignore", invalid="ignore"):
             c = self.c
             log_shift = -(np.log(np.longdouble(2)) + (1 - c) * np.log1p(-c) + np.where(c > 0, c * np.log(c), 0))
@@ -155,7 +151,7 @@ class _Levels:
     def closed_form(self, where: Any) -> FloatArray:
         """(E - x) / (E + 1) (1 - q / 2)^(n - 1), where n c <= 1 and there is no M."""
         value = np.log(self.rest[where]) - np.log1p(self.e) + (self.n - 1) * np.log1p(-self.q / 2)
-        error = _RELATIVE_ERROR * (2 + np.abs(np.log(self.rest[where])) + np.abs(value))
+        error = BINOMIAL_ERROR * (2 + np.abs(np.log(self.rest[where])) + np.abs(value))
         return _rounded(value, value - error, value + error)
 
     def left_out(self, log_moment: Any, at: Any, sides: float) -> Any:
@@ -163,43 +159,6 @@ class _Levels:
         with np.errstate(divide="ignore"):
             size = self.log_factor[at] + np.log(self.n * self.c[at])
         return size + self.n * log_moment * (1 - 1e-15) + math.log(2 * sides) - self.nats + 1.0
-
-
-def binomial_log_probabilities(x: Any, n: Any, p: Any, rest: Any) -> tuple[Any, Any]:
-    """Logarithms of Bin(n, p)(x) and their errors in extended precision; ``rest`` is 1 - p, both right to 64 units."""
-    x, n = np.broadcast_arrays(np.asarray(x, dtype=np.longdouble), np.asarray(n, dtype=np.longdouble))
-    difference = x - n * p
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(x > 0, x * np.log1p(difference / (n * p)), 0)
-        second = np.where(x < n, (n - x) * np.log1p(-difference / (n * rest)), 0)
-        root = 0.5 * np.log(n / (2 * np.pi * np.longdouble(1) * x * (n - x))) + 0.5 * _TWO_PI_CORRECTION
-        value = root + _stirling(n) - _stirling(x) - _stirling(n - x) - first - second
-        log_p, log_rest = (np.log(p), np.log1p(-p)) if p < 0.5 else (np.log1p(-rest), np.log(rest))
-        ends = np.where(x == 0, np.where(n > 0, n * log_rest, 0), n * log_p)
-    end = (x == 0) | (x == n)
-    sizes = np.where(end, np.abs(ends), np.abs(first) + np.abs(second) + np.abs(difference) + np.abs(root))
-    return np.where(end, ends, value), (2 + sizes) * 4 * _RELATIVE_ERROR + 1e-17
-
-
-# log(2 pi) with pi as a double, beside log(2 pi) itself
-_TWO_PI_CORRECTION = np.log(2 * np.longdouble(np.pi)) - np.longdouble("1.8378770664093454835606594728112353")
-# log n! - (n + 1/2) log n + n - log(2 pi) / 2 for n = 1 .. 15, from the factorials
-_FIRST = np.arange(1, 16, dtype=np.longdouble)
-_FIRST_STIRLING = np.array([np.log(np.longdouble(math.factorial(int(i)))) for i in _FIRST]) - (
-    (_FIRST + 0.5) * np.log(_FIRST) - _FIRST + np.longdouble("1.8378770664093454835606594728112353") / 2
-)  # fmt: skip
-
-
-def _stirling(n: Any) -> Any:
-    """The remainder of Stirling's formula for integers n >= 0, 0 at 0; the series errs by its next term, 2e-18."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        y = 1 / np.maximum(n, 16)
-        x = y * y
-        series = np.longdouble(0)
-        for numerator, denominator in ((-691, 360360), (1, 1188), (-1, 1680), (1, 1260), (-1, 360), (1, 12)):
-            series = np.longdouble(numerator) / denominator + x * series
-    small = np.concatenate([[np.longdouble(0)], _FIRST_STIRLING])
-    return np.where(n < 16, small[np.minimum(n, 15).astype(np.int64)], y * series)
 
 
 def _window(mean: Any, variance: Any, nats: float, most: Any) -> tuple[Any, Any]:
@@ -265,7 +224,7 @@ def _sum_over_clones(levels: _Levels, part: slice, budget: float) -> FloatArray:
     _binomial_shortfalls.shortfalls_at_shares(rows, start, scale, warmup, first, last, *_pair(c), weights, found)
     walked = float((warmup + rows * float(c[-1]) + 2.0 - start).max())
     relative = (4 * walked + rows.size + stride + 64) * UNIT_ROUNDOFF + float(errors.max() + start_errors.max())
-    return _assembled(levels, part, reference, found[0], found[-1], relative, _RELATIVE_ERROR * c,
+    return _assembled(levels, part, reference, found[0], found[-1], relative, BINOMIAL_ERROR * c,
                       levels.left_out(levels.log_moment[part], part, 1.0))  # fmt: skip
 
 
@@ -315,7 +274,7 @@ def _sum_over_counts(levels: _Levels, i: int) -> FloatArray:
     relative = (4 * walked + 6 * float((last - first).max()) + rows.size + 64) * UNIT_ROUNDOFF
     relative += float(sum(part[1].max() for part in parts))
     sums = np.array(found).reshape(2, 1)
-    rows_of_level = _assembled(levels, slice(i, i + 1), reference, sums, sums, relative, 4 * _RELATIVE_ERROR * c,
+    rows_of_level = _assembled(levels, slice(i, i + 1), reference, sums, sums, relative, 4 * BINOMIAL_ERROR * c,
                                left_out)  # fmt: skip
     return rows_of_level[:, 0]
 
@@ -351,7 +310,7 @@ def clone_loss(curve: ShuffleSum, interval: float, tail: float, dominating: bool
     at_middle, middle_errors = binomial_log_probabilities(np.floor(rows / 2), rows, half, half)
     scale = (np.exp(at_middle) * weights).astype(np.float64)
     found = np.zeros((3, last))
-    beyond = _binomial_shortfalls.binomial_cells(rows, scale, *_pair(c), _RELATIVE_ERROR, found)
+    beyond = _binomial_shortfalls.binomial_cells(rows, scale, *_pair(c), BINOMIAL_ERROR, found)
     relative = float(errors.max() + middle_errors.max()) + (4 * steps + rows.size + stride + 64) * UNIT_ROUNDOFF
     cells = found.astype(np.longdouble)
     share = c[:-1] - cells[1] / np.where(cells[0] > 0, cells[0], 1)  # mean of Y / N
@@ -393,24 +352,9 @@ def _last_level(curve: ShuffleSum, interval: float, tail: float) -> int:
 def _merged_loss(p: Any, q: Any, relative: float, interval: float, tail: float) -> PrivacyLoss:
     """The loss on a grid from below of outcomes that are cells, each known to a relative error, and their opposites."""
     kept = (p > 0) & (q > 0)
-    p, q = np.concatenate([p[kept], q[kept][::-1]]), np.concatenate([q[kept], p[kept][::-1]])
-    losses = np.log(p) - np.log(q)
-    order = np.argsort(-losses)
-    losses = losses[order]
-    above_p, above_q = (np.append(np.longdouble(0), np.cumsum(x[order])) for x in (p, q))
-    relative += (p.size + 64) * _U
-
-    def curve(epsilon: FloatArray) -> Estimate:
-        at = np.searchsorted(-losses, -epsilon.ravel().astype(np.longdouble), side="left")
-        x = np.exp(np.minimum(epsilon.ravel().astype(np.longdouble), 11000))
-        first, second = above_p[at], x * above_q[at]
-        value = np.clip(first - second, 0, 1)
-        error = relative * (first + second) * (1 + relative)
-        rows = (value, np.maximum(value - error, 0) * (1 - 1e-15), np.minimum((value + error) * (1 + 1e-15), 1))
-        return Estimate(*(row.astype(np.float64).reshape(epsilon.shape) for row in rows), kind="certified",
-                        unit="probability", method="cells")  # fmt: skip
-
-    return discretised(curve, curve, interval, tail, dominating=False)
+    p, q = np.concatenate([p[kept], q[kept]]), np.concatenate([q[kept], p[kept]])
+    (pair,) = bounding_atoms(p, q, np.ones(p.size, dtype=bool), relative, relative).alternatives[0]
+    return discretised(pair.curve, pair.curve, interval, tail, dominating=False)
 
 
 def _best_tilt(q: float, r: float, c: float, a0: float, a1: float) -> float:

@@ -54,18 +54,6 @@ def test_they_contain_what_the_engines_prove(pair, count):
             assert WIDENED not in checked(steps, np.array([level]), one).method
 
 
-def test_events_are_those_of_the_distributions():
-    """Masses of half-lines to both sides, against the normal distribution itself."""
-    step = compose((GaussianMixture([0.75, 0.25], [0.0, 1.0], [1.0, 2.0]), BASE)).forward_pairs.dominating[0]
-    p, q = step.events()
-    assert p.shape == q.shape
-    assert (np.exp(p[: p.size // 2]) + np.exp(p[p.size // 2 :]) <= 1.0).all()  # both sides of a cut, from below
-    assert (np.exp(q[: q.size // 2]) + np.exp(q[q.size // 2 :]) >= 1.0).all()  # and from above
-    curve = compose((step.p, step.q)).log_delta(1.0, direction="forward")
-    gain = np.max(np.exp(p) - math.e * np.exp(q))
-    assert 0.9 * math.exp(curve.lower) <= gain <= math.exp(curve.upper)
-
-
 def false_engine(monkeypatch, shift):
     """An engine whose bounds of log delta are wrong by a shift."""
     right = engines.curve_bounds

@@ -21,7 +21,7 @@ from fastpriv import (
     compose,
 )
 from fastpriv.pairs import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
-from fastpriv.pairs.truncations import overflow
+from fastpriv.pairs.binomials import overflow
 from oracles import sampled as oracle
 
 SIGMAS = 0.05, 2.0, 100.0
