@@ -26,7 +26,7 @@ def first_false(good: Any) -> tuple[tuple[int, ...], str]:
 def for_wrong_type(value: Any, remedy: str | None = None) -> str:
     """Remedy for a value that is not a number or an array of numbers."""
     if isinstance(value, (str, bytes)):
-        return "Pass a number, as float() makes it of text."
+        return "Convert it with float(), or pass a number."
     if isinstance(value, int):
         return "Pass a number within the range of doubles, at most 1.8e308."
     if isinstance(value, (Mapping, Set, Iterator)) or callable(value):

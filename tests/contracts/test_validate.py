@@ -23,7 +23,7 @@ def test_real_takes_numbers_of_any_shape():
 @pytest.mark.parametrize(
     ("value", "shown", "remedy"),
     [
-        ("3", "'3'", r"Pass a number, as float\(\) makes it of text"), (b"3", "b'3'", "Pass a number, as"),
+        ("3", "'3'", r"Convert it with float\(\), or pass a number"), (b"3", "b'3'", "Convert it with float"),
         (["1", "2"], r"\['1', '2'\]", "Pass a noise level"),
         (None, "None", "Pass a noise level"),
         (1j, "1j", "Pass a noise level"),
