@@ -17,8 +17,8 @@ from .member_posteriors import OptimalLRT as OptimalLRT
 from .member_posteriors import membership_posterior as membership_posterior
 from .noises import GaussianNoise as GaussianNoise
 from .noises import GeneratorNoise as GeneratorNoise
-from .noises import LInfinityNoise as LInfinityNoise
 from .noises import LaplaceNoise as LaplaceNoise
+from .noises import LInfinityNoise as LInfinityNoise
 from .noises import NoNoise as NoNoise
 from .panels import Panel as Panel
 from .priors import BernoulliMembership as BernoulliMembership
@@ -31,8 +31,6 @@ from .risks import bwma as bwma
 from .risks import conditional_entropies as conditional_entropies
 from .studies import AttackOutcome as AttackOutcome
 from .studies import AttackStudy as AttackStudy
-from .studies import PosteriorExample as PosteriorExample
 from .studies import StudyOptions as StudyOptions
 from .studies import attack_study as attack_study
 from .trained_attackers import ClassifierAttacker as ClassifierAttacker
-from .trained_attackers import NetworkAttacker as NetworkAttacker

@@ -34,9 +34,9 @@ from ...base.errors import DomainError
 from ...base.inverse import bisect
 from ...base.numerics import FloatArray
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT, unfitted
+from .equilibrium import attribute_weights_over_count
 from .noises import GENERATOR_RANGE, GeneratorNoise, Noise
 from .panels import member_frequencies
-from .equilibrium import attribute_weights_over_count
 
 __all__ = ["best_response"]
 

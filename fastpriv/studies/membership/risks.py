@@ -9,18 +9,19 @@ is the least cross-entropy loss of an attacker who names a probability for each 
 
 The largest gamma-weighted membership advantage (BWMA) is sum_k E (pi_k - gamma)^+.
 
-How they are computed. A release depends on b through the type g of its frequencies (``frequency_types``). Without
-noise the risks are sums over types. A Gaussian release of one attribute is a mixture with a component for each type, and
+How they are computed. A release depends on b through the type g of its frequencies (``frequency_types``). Without noise
+the risks are sums over types. A Gaussian release of one attribute is a mixture with a component for each type, and
 
-    H(b | R) = H(b) - I(g; R),   H(b_k | R) = h(q_k) - I(g; R) + q_k I(g; R | b_k = 1) + (1 - q_k) I(g; R | b_k = 0),
+    H(b | R) = H(b) - I(g; R),
+    H(b_k | R) = h(q_k) - I(g; R) + q_k I(g; R | b_k = 1) + (1 - q_k) I(g; R | b_k = 0),
 
-h the binary entropy, q_k = P(b_k = 1), and every I the label information of a mixture. Otherwise releases are drawn, and
-each posterior is computed exactly: its entropy has less variance than the log of the probability of the true
+h the binary entropy, q_k = P(b_k = 1), and every I the label information of a mixture. Otherwise releases are drawn,
+and each posterior is computed exactly: its entropy has less variance than the log of the probability of the true
 membership.
 """
 
-# bounds: proved - roundings of logarithms and of their sums, and the relative error of the probabilities of types, which
-#   moves H(b_k | R) by as much of itself and I(g; R) by as much of 1 + I(g; R)
+# bounds: proved - roundings of logarithms and of their sums, and the relative error of the probabilities of types,
+#   which moves H(b_k | R) by as much of itself and I(g; R) by as much of 1 + I(g; R)
 
 from __future__ import annotations
 
@@ -151,7 +152,7 @@ def conditional_entropies(
     >>> from fastpriv.membership import conditional_entropies
     >>> model = FrequencyRelease(Panel([[1], [0], [0]]), FixedSizeMembership(1), GaussianNoise(0.5))
     >>> conditional_entropies(model).value.round(6)
-    array([0.41366 , 0.578806, 0.578806])
+    array([0.330707, 0.555261, 0.555261])
     """
     return _entropies(model, method, samples, confidence, rng).people
 
@@ -255,9 +256,9 @@ def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
     """An error for a method that does not apply."""
     if method == "exact":
         raise DomainError(
-            f"method must be 'monte_carlo' for this model; got {method!r} of {list(parts)!r}. Certified risks are of at "
-            f"most {MAX_TYPED_PEOPLE} people and of releases without noise, or of one attribute with Gaussian noise and "
-            "without clipping."
+            f"method must be 'monte_carlo' for this model; got {method!r} of {list(parts)!r}. Certified risks are of "
+            f"at most {MAX_TYPED_PEOPLE} people and of releases without noise, or of one attribute with Gaussian noise "
+            "and without clipping."
         )
     if parts[0].n_people > MAX_PEOPLE:
         raise DomainError(
@@ -341,7 +342,8 @@ def _person_entropy(game: _CertifiedGame, person: int, whole: Estimate) -> tuple
         return 0.0, 0.0
     parts = [label_information(game.mixture(side), certified=True) for side in sides]
     terms = [-float(whole.value)]
-    error = whole.width + _FEW_ROUNDINGS * (2.0 + float(whole.upper))
+    # the sums of both sides may differ from the probabilities of the types by as much as these err
+    error = whole.width + (2.0 * PRIOR_ROUNDING + _FEW_ROUNDINGS) * (2.0 + float(whole.upper))
     for chance, other, part in zip(chances, reversed(chances), parts, strict=True):
         log = math.log(chance) if chance < 0.5 else math.log1p(-other)
         terms += [-chance * log, chance * float(part.value)]
@@ -362,7 +364,9 @@ def _certified_gains(game: _CertifiedGame, gamma: FloatArray) -> tuple[FloatArra
             differences = np.outer(1.0 - gamma, sides[0]) - np.outer(gamma, sides[1])
             value, width = np.maximum(differences, 0.0).sum(axis=1), np.zeros(gamma.size)
         else:
-            logs = np.array([np.log(gamma), -np.log1p(-gamma), 0 * gamma + math.log(outside), 0 * gamma - math.log(inside)])
+            logs = np.array(
+                [np.log(gamma), -np.log1p(-gamma), 0 * gamma + math.log(outside), 0 * gamma - math.log(inside)]
+            )
             curve = hockey_stick_divergence(game.mixture(sides[0]), game.mixture(sides[1]), logs.sum(axis=0))
             value, width = ((1.0 - gamma) * inside * np.asarray(x) for x in (curve.value, curve.width))
             width = width + _FEW_ROUNDINGS * gamma * outside * np.abs(logs).sum(axis=0)
