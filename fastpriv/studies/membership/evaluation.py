@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
+from scipy import special
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
@@ -341,7 +341,7 @@ def mean_over_simulations(values: FloatArray, level: float, method: str = "simul
     """The mean of nonnegative numbers with Student's interval; infinite with bounds that are infinite."""
     mean, half = float(values.mean()), 0.0
     if math.isfinite(mean) and values.size > 1:
-        quantile = float(stdtrit(values.size - 1, 0.5 + 0.5 * level))
+        quantile = float(special.stdtrit(values.size - 1, 0.5 + 0.5 * level))
         half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
     return _with_interval(mean, max(mean - half, 0.0), mean + half, level, "1", method)
 

@@ -11,6 +11,8 @@ Buerkner, Rank-normalization, folding, and localization: an improved R-hat, Baye
 which has two values, ranks are an affine function of it, so that the rank-normalised R-hat is that of b_k itself.
 """
 
+# bounds: none - a linear estimate that chains start from takes variances of noises
+
 from __future__ import annotations
 
 import math
@@ -37,7 +39,7 @@ from ...sampling.statistics.chain_convergence import (
 )
 from ..kernels import _membership_gibbs
 from .likelihood_terms import LikelihoodTerm, terms_of
-from .noises import GaussianNoise, LInfinityNoise, NoNoise, ScaledNoise
+from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
 from .panels import ByteArray
 from .priors import FixedSizeMembership
 from .releases import FrequencyRelease
@@ -190,10 +192,10 @@ def _linear_estimates(parts: Sequence[FrequencyRelease], arrays: Sequence[FloatA
     shared, sums = np.zeros((chance.size, chance.size)), np.zeros((chance.size, len(arrays[0])))
     for part, array in zip(parts, arrays, strict=True):
         assert isinstance(part.noise, ScaledNoise)
-        unit, m = 1.0 if isinstance(part.noise, GaussianNoise) else 2.0, part.n_attributes
-        if isinstance(part.noise, LInfinityNoise):  # y = R U[-1, 1], E R^2 = (m + 1)(m + 2) scale^2
-            unit = (m + 1.0) * (m + 2.0) / 3.0
-        precision = 1.0 / max(unit * float(part.noise.scale_of(round(n))) ** 2, _LEAST_VARIANCE)
+        m, variance_of_unit = part.n_attributes, {GaussianNoise: 1, LaplaceNoise: 2}
+        # L-infinity noise is y = R U[-1, 1] with E R^2 = (m + 1)(m + 2) scale^2
+        unit = variance_of_unit.get(type(part.noise), (m + 1) * (m + 2) / 3)
+        precision = 1 / max(unit * float(part.noise.scale_of(round(n))) ** 2, _LEAST_VARIANCE)
         shared += precision * part.panel.gram()
         sums += precision * part.panel.products(array.T)
     variance = chance * (1.0 - chance)

@@ -15,13 +15,11 @@ the risks are sums over types. A Gaussian release of one attribute is a mixture 
     H(b | R) = H(b) - I(g; R),
     H(b_k | R) = h(q_k) - I(g; R) + q_k I(g; R | b_k = 1) + (1 - q_k) I(g; R | b_k = 0),
 
-h the binary entropy, q_k = P(b_k = 1), and every I the label information of a mixture. Otherwise releases are drawn,
-and each posterior is computed exactly: its entropy has less variance than the log of the probability of the true
-membership.
+h the binary entropy, q_k = P(b_k = 1), and every I the label information of a mixture. To first order an error of the
+probabilities of types relative to themselves moves H(b_k | R) by as much of itself, and I(g; R) by as much of 1 +
+I(g; R). Otherwise releases are drawn, and each posterior is computed exactly: its entropy has less variance than the
+log of the probability of the true membership.
 """
-
-# bounds: proved - roundings of logarithms and of their sums, and the relative error of the probabilities of types,
-#   which moves H(b_k | R) by as much of itself and I(g; R) by as much of 1 + I(g; R)
 
 from __future__ import annotations
 
