@@ -317,7 +317,7 @@ def _certified_entropies(game: _CertifiedGame) -> _Entropies:
         error = (PRIOR_ROUNDING + _FEW_ROUNDINGS) * (1.0 + information)
     else:
         whole = label_information(game.mixture(types.probabilities), certified=True)
-        information, error = float(whole.value), whole.width + 2.0 * PRIOR_ROUNDING * (1.0 + float(whole.upper))
+        information, error = float(whole.value), float(whole.width) + 2.0 * PRIOR_ROUNDING * (1.0 + float(whole.upper))
         people, errors = np.zeros((2, len(game.kind_of)))
         for person in game.people():
             alike = game.kind_of == game.kind_of[person]
@@ -341,11 +341,11 @@ def _person_entropy(game: _CertifiedGame, person: int, whole: Estimate) -> tuple
     parts = [label_information(game.mixture(side), certified=True) for side in sides]
     terms = [-float(whole.value)]
     # the sums of both sides may differ from the probabilities of the types by as much as these err
-    error = whole.width + (2.0 * PRIOR_ROUNDING + _FEW_ROUNDINGS) * (2.0 + float(whole.upper))
+    error = float(whole.width) + (2.0 * PRIOR_ROUNDING + _FEW_ROUNDINGS) * (2.0 + float(whole.upper))
     for chance, other, part in zip(chances, reversed(chances), parts, strict=True):
         log = math.log(chance) if chance < 0.5 else math.log1p(-other)
         terms += [-chance * log, chance * float(part.value)]
-        error += chance * part.width
+        error += chance * float(part.width)
     value = math.fsum(terms)
     return value, error + 2.0 * PRIOR_ROUNDING * (abs(value) + error)
 
