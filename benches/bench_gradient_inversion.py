@@ -16,7 +16,6 @@ from fastpriv.studies.kernels import _gradient_matching
 from fastpriv.studies.leakage import (
     GradientMatching,
     MultilayerPerceptron,
-    PoolPursuit,
     Protection,
     SoftmaxRegression,
     Training,
@@ -145,28 +144,6 @@ def test_objective(benchmark, peer):
     assert abs(ours[0] - plain()[0]) < 1e-12
     assert np.abs(ours[1] - plain()[1][:, :-1]).max() < 1e-12
     benchmark((lambda: matching.value(x, labels)) if peer == "fastpriv" else plain)
-
-
-@pytest.mark.parametrize("size", [3, 4, 16])
-@pytest.mark.parametrize("peer", ["fastpriv", "numpy"])
-def test_pool(benchmark, size, peer):
-    benchmark.group = f"batch of {size} from a pool of 1797 digits"
-    records, labels = digits()
-    updates = updates_of(0.002, size=size)
-    attack = PoolPursuit(records, labels)
-    assert np.array_equal(attack.reconstruct(updates).members, updates.batches[0])
-
-    def greedy():  # matching pursuit as one would write it
-        rows = updates.model.per_example_gradients(updates.before[0], records, labels) / size
-        rest, chosen = updates.gradient(0).copy(), []
-        for _ in range(size):
-            gains = rows @ rest - 0.5 * (rows * rows).sum(axis=1)
-            gains[chosen] = -np.inf
-            chosen.append(int(gains.argmax()))
-            rest -= rows[chosen[-1]]
-        return sorted(chosen)
-
-    benchmark.pedantic((lambda: attack.reconstruct(updates)) if peer == "fastpriv" else greedy, rounds=5, iterations=1)
 
 
 def test_single_record(benchmark):

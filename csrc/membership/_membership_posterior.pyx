@@ -34,8 +34,6 @@ cdef extern from "membership/fp_membership_posterior.h":
         double *column_rest
         double column_top, best
         ptrdiff_t mode
-        double *pair
-        double *pair_rest
     ctypedef struct fp_membership_kernels:
         void (*rows)(const fp_membership_model *, ptrdiff_t, ptrdiff_t, double *, fp_membership_sums *) noexcept nogil
         void (*sides)(int, const double *, const double *, double *) noexcept nogil
@@ -45,7 +43,7 @@ cdef extern from "membership/fp_membership_posterior.h":
 
 LOW, HIGH, ROWS, NEVER = FP_MEMBERSHIP_LOW, FP_MEMBERSHIP_HIGH, FP_MEMBERSHIP_ROWS, FP_MEMBERSHIP_NEVER
 MAX_TERMS = 64
-KINDS = {"quadratic": 0, "absolute": 1, "maximum": 2, "consistent": 3, "censored": 4, "tabulated": 5}
+KINDS = {"quadratic": 0, "absolute": 1, "maximum": 2, "consistent": 3, "censored": 4}
 cdef fp_membership_kernels kernels = fp_membership_select()
 
 
@@ -96,9 +94,8 @@ cdef class Model:
             shapes = {
                 "quadratic": {"low": (2, subsets)},
                 "censored": {"table": (people + 1, people + 1), "index": (length, subsets)},
-                "tabulated": {"low": (1 << high, subsets)},
             }.get(one["kind"], {"low": (subsets // 8, length, 8), "rest": (length,)})
-            if one["kind"] not in ("censored", "tabulated"):
+            if one["kind"] != "censored":
                 shapes["factor"] = (2, high + 1, subsets)
             if one["kind"] == "quadratic" and length != 2 * (people + 1):
                 raise ValueError("a vector of a quadratic term must have two entries more than there are people, twice")
@@ -120,32 +117,27 @@ cdef class Model:
     def __dealloc__(self):
         free(self.terms)
 
-    def rows(self, ptrdiff_t start, ptrdiff_t stop, double[:, ::1] out, bint pairs=False):
+    def rows(self, ptrdiff_t start, ptrdiff_t stop, double[:, ::1] out):
         """Write top, mass and moment of the rows into ``out`` (3, stop - start).
 
-        Returns the columns (2^low,), what they are relative to, the masses of pairs (high, low) or None, and the
-        largest exponent with the index of its subset, the first one of equal ones.
+        Returns the columns (2^low,), what they are relative to, and the largest exponent with the index of its subset,
+        the first one of equal ones.
         """
         if start % FP_MEMBERSHIP_ROWS or stop % FP_MEMBERSHIP_ROWS or not 0 <= start < stop <= 1 << self.model.high:
             raise ValueError("the rows must be whole groups of four")
         if out.shape[0] != 3 or out.shape[1] != stop - start:
             raise ValueError("out must have three entries for each row")
         cdef double[:, ::1] columns = np.zeros((2, 1 << self.model.low))
-        cdef double[:, :, ::1] masses = np.zeros((2, self.model.high, self.model.low))
         cdef fp_membership_sums sums
         sums.top, sums.mass, sums.moment = &out[0, 0], &out[1, 0], &out[2, 0]
         sums.column, sums.column_rest = &columns[0, 0], &columns[1, 0]
-        sums.pair, sums.pair_rest = NULL, NULL
-        if pairs:
-            sums.pair, sums.pair_rest = &masses[0, 0, 0], &masses[1, 0, 0]
         cdef double *work = <double *> malloc((fp_membership_workspace(&self.model) + 1) * sizeof(double))
         if work is NULL:
             raise MemoryError
         with nogil:
             kernels.rows(&self.model, start, stop, work, &sums)
             free(work)
-        return (np.sum(columns, axis=0), sums.column_top, np.sum(masses, axis=0) if pairs else None, sums.best,
-                sums.mode)
+        return np.sum(columns, axis=0), sums.column_top, sums.best, sums.mode
 
 
 def sides(const double[::1] top, const double[::1] mass, int high):

@@ -9,7 +9,6 @@
  *     maximum      max |x_j|                                                            (L-infinity noise)
  *     consistent   max |x_j|, and instead of q F: 0 where it is at most the limit F(n), -1e300 otherwise (no noise)
  *     censored     sum over attributes of table[n][count_j], instead of q F              (Gaussian noise, clipped)
- *     tabulated    a number for each subset, instead of q F                              (any other noise)
  * A subset is excluded by -1e300 in its prior.
  *
  * Numbers.  q, F and the prior are unevaluated sums of two doubles. The first part of q is a multiple of a grid so
@@ -44,15 +43,14 @@
 #define FP_MEMBERSHIP_HIGH 24       /* most people of a high half */
 #define FP_MEMBERSHIP_NEVER (-1e300) /* the exponent of a subset that is excluded */
 
-enum { FP_QUADRATIC, FP_ABSOLUTE, FP_MAXIMUM, FP_CONSISTENT, FP_CENSORED, FP_TABULATED };
+enum { FP_QUADRATIC, FP_ABSOLUTE, FP_MAXIMUM, FP_CONSISTENT, FP_CENSORED };
 
 typedef struct {
     int kind;
     ptrdiff_t length;       /* of the vectors: 2 (K + 1) for quadratic terms, attributes for the others */
     const double *vectors;  /* (H, length): what each high person adds to the running sums */
     const double *rest;     /* (attributes,): what is left of r */
-    const double *low;      /* quadratic: q of low halves, (2, 2^L); absolute, maximum: x (2^L / 8, attributes, 8);
-                               tabulated: (2^H, 2^L) */
+    const double *low;      /* quadratic: q of low halves, (2, 2^L); absolute, maximum: x (2^L / 8, attributes, 8) */
     const double *factor;   /* F: (2, H + 1, 2^L) */
     const double *table;    /* censored: (K + 1, K + 1) */
     const int32_t *index;   /* censored: (attributes, 2^L): n (K + 1) + count of low halves */
@@ -76,7 +74,6 @@ typedef struct {
     double column_top;                 /* what the columns are relative to */
     double best;                       /* the largest exponent so far; then its index, the first one of equal ones */
     ptrdiff_t mode;
-    double *pair, *pair_rest;          /* (H, L): mass of the subsets with a high and a low person, or NULL */
 } fp_membership_sums;
 
 /* e^x for x <= 0, 0 below -700: one ulp */

@@ -137,28 +137,24 @@ static void FP_NAME(fp_membership_flush)(ptrdiff_t n, double *restrict recent, d
     }
 }
 
-/* Recent sums of columns and of pairs. */
+/* Recent sums of columns. */
 typedef struct {
-    double column[FP_MEMBERSHIP_SUBSETS], pair[FP_MEMBERSHIP_HIGH * FP_MEMBERSHIP_LOW];
+    double column[FP_MEMBERSHIP_SUBSETS];
 } FP_NAME(fp_membership_recent);
 
 static void FP_NAME(fp_membership_flush_all)(const fp_membership_model *model, FP_NAME(fp_membership_recent) *recent,
                                              fp_membership_sums *sums)
 {
     FP_NAME(fp_membership_flush)((ptrdiff_t)1 << model->low, recent->column, sums->column, sums->column_rest);
-    if (sums->pair)
-        FP_NAME(fp_membership_flush)(model->high * model->low, recent->pair, sums->pair, sums->pair_rest);
 }
 
 /* Multiply all sums of columns by `factor`. */
 static void FP_NAME(fp_membership_rescale)(const fp_membership_model *model, FP_NAME(fp_membership_recent) *recent,
                                            fp_membership_sums *sums, double factor)
 {
-    const ptrdiff_t subsets = (ptrdiff_t)1 << model->low, pairs = sums->pair ? model->high * model->low : 0;
+    const ptrdiff_t subsets = (ptrdiff_t)1 << model->low;
     for (ptrdiff_t i = 0; i < subsets; i++)
         recent->column[i] *= factor, sums->column[i] *= factor, sums->column_rest[i] *= factor;
-    for (ptrdiff_t i = 0; i < pairs; i++)
-        recent->pair[i] *= factor, sums->pair[i] *= factor, sums->pair_rest[i] *= factor;
 }
 
 /* The sums of one row from its exponents e1 + e2. */
@@ -196,22 +192,6 @@ static void FP_NAME(fp_membership_row)(const fp_membership_model *model, ptrdiff
     const double factor = fp_exp_nonpositive(top - sums->column_top);
     for (ptrdiff_t i = 0; i < n; i++)
         recent->column[i] += w[i] * factor;
-    if (!sums->pair)
-        return;
-    for (int l = model->low - 1; l >= 0; l--) { /* fold: the upper half is the mass with person l */
-        const ptrdiff_t half = (ptrdiff_t)1 << l;
-        double with = 0.0;
-        if (half >= FP_LANES)
-            with = FP_NAME(fp_ordered_sum)(half, w + half);
-        else
-            for (ptrdiff_t i = 0; i < half; i++)
-                with += w[half + i];
-        for (ptrdiff_t i = 0; i < half; i++)
-            w[i] += w[half + i];
-        for (int h = 0; h < model->high; h++)
-            if (row >> h & 1)
-                recent->pair[h * model->low + l] += with * factor;
-    }
 }
 
 /* Four rows, from the running sums below their last two bits. */
@@ -254,12 +234,10 @@ static void FP_NAME(fp_membership_four_rows)(const fp_membership_model *model, p
             const double *factor = term->factor + (ptrdiff_t)members[r] * n;
             if (term->kind == FP_QUADRATIC)
                 FP_NAME(fp_membership_quadratic)(term, model->low, running[r], q1[r], q2[r]);
-            if (term->kind == FP_CENSORED)
+            if (term->kind == FP_CENSORED) {
                 FP_NAME(fp_membership_censored)(term, n, (ptrdiff_t)members[r], running[r], q1[r]);
-            if (term->kind == FP_CENSORED || term->kind == FP_TABULATED)
-                FP_NAME(fp_membership_plus)(n, term->kind == FP_TABULATED ? term->low + (row + r) * n : q1[r], e1[r],
-                                            e2[r]);
-            else if (term->kind == FP_CONSISTENT)
+                FP_NAME(fp_membership_plus)(n, q1[r], e1[r], e2[r]);
+            } else if (term->kind == FP_CONSISTENT)
                 FP_NAME(fp_membership_exclude)(n, q1[r], factor, e1[r]);
             else
                 FP_NAME(fp_membership_combine)(n, q1[r], q2[r], factor, factor + plane, e1[r], e2[r]);
@@ -274,7 +252,7 @@ static void FP_NAME(fp_membership_rows)(const fp_membership_model *model, ptrdif
 {
     enum { TERMS = 64 };
     double *stack[TERMS], *rows[TERMS], *level[TERMS][FP_MEMBERSHIP_HIGH + 1];
-    FP_NAME(fp_membership_recent) recent = {{0}, {0}};
+    FP_NAME(fp_membership_recent) recent = {{0}};
     for (int t = 0; t < model->terms; t++) {
         const ptrdiff_t length = model->term[t].length;
         stack[t] = fp_take(&work, (int)((model->high + 1) * length));

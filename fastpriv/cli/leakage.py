@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import sys
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import FIGURE_FORMATS, add_column_options, figure_format, print_text
+from .shared_options import add_column_options, add_shared_options, directory_of_files, figure_format, print_result
 
 if TYPE_CHECKING:
     from ..studies.leakage.leakage_studies import LeakageStudy
@@ -36,8 +35,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "and one page (HTML) with all of it."
     )
     add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="records with labels: .npz (arrays records and labels), .npy (labels "
-        "in the last column), CSV or Parquet (default: 1,797 pictures of digits that ship)")  # fmt: skip
+    add("file", nargs="?", metavar="FILE", help="records with labels: .npz (arrays records and labels), CSV or "
+        "Parquet (default: 1,797 pictures of digits that ship)")  # fmt: skip
     add("--label", metavar="COLUMN", help="column of the labels of CSV and Parquet (default: label, or else the last)")
     add("--shape", metavar="HxW", help="of pictures whose pixels are the features, such as 28x28")
     add_column_options(parser)
@@ -48,8 +47,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--protection", metavar="WHAT", action="append", help="gaussian:0.001..1:7, laplace:0.1, clip:1, clip-mean:1, "
         "largest:0.1, levels:16, dp-sgd:CLIP:MULTIPLIER or none; several joined by + act together; lists and ranges "
         "make one protection of each value; may be repeated (default: 13 protections)")  # fmt: skip
-    add("--attack", choices=("matching", "prior", "pursuit"), default="matching", help="matching of gradients, without "
-        "or with records like those of the batch as a prior, or a search among the candidates (default: matching)")
+    add("--attack", choices=("matching", "prior"), default="matching", help="matching of gradients, without or with "
+        "records like those of the batch as a prior (default: matching)")  # fmt: skip
     add("--pool", metavar="N", type=int, help=f"candidates, drawn from the data (default: {_POOL}, or all there are)")
     add("--batch", metavar="S", type=int, default=4, help="records of the batch, drawn from the candidates (default: "
         "4)")  # fmt: skip
@@ -61,17 +60,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--share", choices=("gradient", "weights"), default="gradient", help="what a round shares (default: gradient)")
     add("--threshold", metavar="D", type=float, default=float("inf"), help="largest distance at which a reconstruction "
         "counts as a candidate (default: none)")  # fmt: skip
-    add("--confidence", metavar="P", type=float, default=0.95, help="level of intervals (default: 0.95)")
-    add("--seed", metavar="N", type=int, default=0, help="seed (default: 0)")
-    add("--n-jobs", metavar="N", type=int, default=-1, help="workers (default: all cores)")
     add("--store", metavar="FILE", help="keep finished attacks in this file; the same command goes on from there")
-    add("--out", metavar="DIR", help="directory for the files (default: fastpriv-leakage; none with --json)")
-    add("--figure", choices=FIGURE_FORMATS, help="kind of pictures (default: png if matplotlib is installed)")
-    add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
-    add("--quiet", action="store_true", help="no progress bar, no text")
+    add_shared_options(
+        parser, "confidence", "figure", "n_jobs", seed="seed (default: 0)",
+        out="directory for the files (default: fastpriv-leakage; none with --json)",
+        json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no text",
+    )  # fmt: skip
     parser.epilog = "Example: fastpriv leakage people.csv --label outcome --protection gaussian:0.01..1:5 --store a.db"
     parser.set_defaults(
-        run=run, interrupted="with --store, the same command goes on where it was.",
+        run=run, files="leakage", seed=0, interrupted="with --store, the same command goes on where it was.",
         large="data and models must fit into memory; got less memory than they need. Take fewer records.",
     )  # fmt: skip
 
@@ -84,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     from ..studies.leakage.leakage_pages import save_leakage
     from ..studies.leakage.leakage_studies import leakage_study
 
-    out = args.out if args.out is not None else None if args.json else "fastpriv-leakage"
+    out = directory_of_files(args)
     figure = figure_format(args)
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
@@ -111,11 +108,7 @@ def run(args: argparse.Namespace) -> int:
         rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
     )  # fmt: skip
     written = [] if out is None else save_leakage(study, data, out, figure=figure, command="fastpriv leakage")
-    if args.json:
-        for piece in study.json_pieces():
-            sys.stdout.write(piece)
-    elif not args.quiet:
-        print_text(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+    print_result(args, study, _table(study), written)
     return 0
 
 
@@ -157,11 +150,8 @@ def _model(args: argparse.Namespace, data: LabelledRecords) -> Any:
 
 
 def _attack(name: str, data: LabelledRecords, pool: Any, others: Any) -> Any:
-    from ..studies.leakage.candidate_pool_attacks import PoolPursuit
     from ..studies.leakage.gradient_inversion import GradientMatching
 
-    if name == "pursuit":
-        return PoolPursuit(data.records[pool], data.labels[pool])
     if name == "matching":
         return GradientMatching()
     if len(others) < 2:
@@ -241,4 +231,4 @@ def _table(study: LeakageStudy) -> str:
     lines = aligned([head, *(row[: len(head)] for row in text_rows(study))])
     lines += ["", f"Attacks that name records at random have a C1 of {shown(study.outcomes[0].estimate.c1_null)}."]
     lines += [f"Of {', '.join(names)}: {text}." for text, names in grouped_remarks(study).items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)

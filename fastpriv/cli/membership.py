@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import FIGURE_FORMATS, figure_format, print_text
+from .shared_options import add_shared_options, directory_of_files, figure_format, print_result, print_text
 
 if TYPE_CHECKING:
     from ..studies.membership.noises import Noise
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.description = (
         "Attacks on the membership of people whose frequencies are released, against several defences. Prints a table; "
-        "writes it (CSV, JSON, Parquet), ROC curves and posteriors (a picture), and one page (HTML) with all of it."
+        "writes it (CSV, JSON, Parquet), ROC curves (a picture), and one page (HTML) with all of it."
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help=".npy, .npz, .csv, .bed or .vcf: one row a person, one column a binary "
@@ -57,17 +57,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--training", metavar="R", type=int, default=1000, help="releases on which attacks are trained (default: 1000)")
     add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
     add("--gamma", metavar="G", type=float, default=0.5, help="weight of false claims in the BWMA (default: 0.5)")
-    add("--confidence", metavar="P", type=float, default=0.95, help="level of intervals (default: 0.95)")
-    add("--seed", metavar="N", type=int, default=0, help="seed (default: 0)")
-    add("--n-jobs", metavar="N", type=int, default=-1, help="threads (default: all cores)")
-    add("--store", metavar="FILE", help="keep finished attacks in this file; the same command goes on from there")
-    add("--out", metavar="DIR", help="directory for the files (default: fastpriv-membership; none with --json)")
-    add("--figure", choices=FIGURE_FORMATS, help="kind of picture (default: png if matplotlib is installed)")
-    add("--json", action="store_true", help="print JSON instead of the table; writes files only with --out")
-    add("--quiet", action="store_true", help="no progress bar, no text")
+    add_shared_options(
+        parser, "confidence", "figure", "n_jobs", seed="seed (default: 0)",
+        out="directory for the files (default: fastpriv-membership; none with --json)",
+        json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no text",
+    )  # fmt: skip
     parser.epilog = "Example: fastpriv membership panel.csv --members 8 --noise gaussian:0.2 --noise laplace:60"
     parser.set_defaults(
-        run=run, interrupted="with --store, the same command goes on where it was.",
+        run=run, files="membership", seed=0, interrupted="nothing was written.",
         large="the releases must fit into memory; got less memory than they need. Take fewer --releases.",
     )  # fmt: skip
 
@@ -78,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     from ..studies.membership.studies import StudyOptions, attack_study, save_study
 
     figure = figure_format(args)
-    out = args.out if args.out is not None else None if args.json else "fastpriv-membership"
+    out = directory_of_files(args)
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
     panel, references, drawn = _people(args)
@@ -95,16 +92,11 @@ def run(args: argparse.Namespace) -> int:
         n_training=args.training, clip=args.clip, fpr=args.fpr, gamma=args.gamma, confidence=args.confidence,
     )  # fmt: skip
     study = attack_study(
-        panel, references, prior, defences, options, rng=args.seed, store=args.store, n_jobs=args.n_jobs,
-        progress=not args.quiet,
+        panel, references, prior, defences, options, rng=args.seed, n_jobs=args.n_jobs, progress=not args.quiet
     )  # fmt: skip
     study = replace(study, settings={**study.settings, "data": drawn})
     written = [] if out is None else save_study(study, out, figure=figure)
-    if args.json:
-        for piece in study.json_pieces():
-            sys.stdout.write(piece)
-    elif not args.quiet:
-        print_text(_table(study) + "\nWritten: " + ", ".join(str(path) for path in written) + "\n")
+    print_result(args, study, _table(study), written)
     return 0
 
 
@@ -233,4 +225,4 @@ def _table(study: AttackStudy) -> str:
     lines = aligned([head, *((one.defence, one.attack, *map(shown, one.numbers())) for one in study.outcomes)])
     lines += ["", f"A constant release would lose {shown(study.constant_loss)} and say nothing (AUC 0.5)."]
     lines += [f"Of {len(names)} rows: {text}." for text, names in study.remarks().items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)

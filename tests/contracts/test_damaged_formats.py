@@ -19,7 +19,6 @@ from fastpriv.base.errors import ShapeError
 from fastpriv.base.store import ResultStore
 from fastpriv.studies import auditing, membership
 from fastpriv.studies.leakage.record_files import read_records
-from fastpriv.studies.membership import files as panel_files
 from fastpriv.sweeps.cells import BatchResults
 
 MIXTURE = {"weights": [0.5, 0.25, 0.25], "means": [0.0, 1.0, 2.5], "sigmas": [1.0, 2.0, 0.5]}
@@ -273,7 +272,6 @@ def test_a_packed_line_without_an_end_is_not_unpacked(name, tmp_path, monkeypatc
     content, read = TEXTS[name]
     if name in ("steps.csv", "settings.csv"):  # never unpacked
         return
-    monkeypatch.setattr(panel_files, "_LONGEST_LINE", 2**21)
     path = tmp_path / f"{name}.gz"
     path.write_bytes(gzip.compress(b"1," * 2**24, 9))
     assert path.stat().st_size < 2**17

@@ -128,7 +128,6 @@ def test_batches_without_noise(steps):
             assert distance(found.records, POOL[members]) < 1e-8, seed
         assert sorted(found.labels) == sorted(LABELS[members])
         assert found.objective < 1e-18
-        assert found.members is None
 
 
 @pytest.mark.parametrize("model", [NETWORK, ForeignMatching()], ids=["network", "foreign"])
@@ -285,11 +284,10 @@ for model in (SoftmaxRegression(12, 6), MultilayerPerceptron(12, (9,), 6)):
         updates = training.run(records, labels, rng=3)
         found = GradientMatching(restarts=2, max_evaluations=50).reconstruct(updates, rng=1)
         print(found.records.tobytes().hex(), found.labels, found.objective.hex())
-        print(PoolPursuit(records, labels).reconstruct(updates).objective.hex())
 """
 
 
 @pytest.mark.few(1)
 @each_wider_variant
 def test_same_bits(variant):
-    check_same_lines(SCRIPT, 12, variant)
+    check_same_lines(SCRIPT, 6, variant)

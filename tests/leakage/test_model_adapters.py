@@ -1,4 +1,4 @@
-"""Models of PyTorch and scikit-learn beside those of the package with the same weights."""
+"""Models of PyTorch beside those of the package with the same weights."""
 
 import pickle
 import sys
@@ -8,13 +8,7 @@ import pytest
 from scipy.optimize import check_grad
 
 from fastpriv import BackendMissingError, DomainError, ShapeError
-from fastpriv.studies.leakage import (
-    MultilayerPerceptron,
-    SoftmaxRegression,
-    TorchModel,
-    Training,
-    from_scikit_learn,
-)
+from fastpriv.studies.leakage import MultilayerPerceptron, TorchModel, Training
 
 RNG = np.random.default_rng(2)
 RECORDS, LABELS = RNG.standard_normal((60, 4)), RNG.integers(0, 3, 60)
@@ -98,46 +92,3 @@ def test_without_torch_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(BackendMissingError, match=r"TorchModel needs PyTorch. Install it with: pip install"):
         TorchModel(None, 4, 3)
-
-
-def test_estimators_of_scikit_learn():
-    linear = pytest.importorskip("sklearn.linear_model")
-    network = pytest.importorskip("sklearn.neural_network")
-    two = (LABELS > 0).astype(int)
-    for estimator, labels in (
-        (linear.LogisticRegression(), LABELS), (linear.LogisticRegression(), two),
-        (linear.SGDClassifier(loss="log_loss", random_state=1), two),
-        (linear.LogisticRegression(solver="liblinear"), two),
-        *((network.MLPClassifier((5, 4), activation=name, max_iter=3, random_state=1), y)
-          for name in ("logistic", "tanh", "relu") for y in (LABELS, two)),
-    ):  # fmt: skip
-        with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-            patch.setenv("PYTHONWARNINGS", "ignore")
-            import warnings
-
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                estimator.fit(RECORDS, labels)
-        model, weights = from_scikit_learn(estimator)
-        scores = model.logits(weights, RECORDS)
-        e = np.exp(scores - scores.max(axis=1, keepdims=True))
-        expected = estimator.predict_proba(RECORDS)
-        np.testing.assert_allclose(e / e.sum(axis=1, keepdims=True), expected, rtol=1e-9, atol=1e-12)
-        assert isinstance(model, SoftmaxRegression) == hasattr(estimator, "coef_")
-
-
-def test_other_estimators_are_refused():
-    linear = pytest.importorskip("sklearn.linear_model")
-    network = pytest.importorskip("sklearn.neural_network")
-    with pytest.raises(DomainError, match="estimator must be a LogisticRegression, SGDClassifier or MLPClassifier"):
-        from_scikit_learn(linear.LinearRegression())
-    with pytest.raises(DomainError, match="estimator must be fitted; got .* Call its fit first"):
-        from_scikit_learn(linear.LogisticRegression())
-    rest = linear.SGDClassifier(loss="log_loss", random_state=1).fit(RECORDS, LABELS)
-    hinge = linear.SGDClassifier(random_state=1).fit(RECORDS, LABELS > 0)
-    for wrong in (rest, hinge):
-        with pytest.raises(DomainError, match="estimator must give the softmax of its scores as probabilities; got"):
-            from_scikit_learn(wrong)
-    plain = network.MLPClassifier((3,), activation="identity", solver="lbfgs", max_iter=2000).fit(RECORDS, LABELS > 0)
-    with pytest.raises(DomainError, match="estimator must have the activation logistic, tanh or relu, and one"):
-        from_scikit_learn(plain)

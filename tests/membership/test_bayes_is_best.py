@@ -14,7 +14,6 @@ from fastpriv.studies.membership import (
     FrequencyRelease,
     GaussianNoise,
     LaplaceNoise,
-    NetworkAttacker,
     Panel,
     auc,
     evaluate_attack,
@@ -44,7 +43,7 @@ ATTACKS = {
     "tree": trained(lambda: ClassifierAttacker("tree", rng=1, max_depth=5)),
     "svm": trained(lambda: ClassifierAttacker("svm", rng=1)),
     "logistic": trained(lambda: ClassifierAttacker("logistic", rng=1)),
-    "network": trained(lambda: NetworkAttacker([64], epochs=10, rng=1)),
+    "network": trained(lambda: ClassifierAttacker("network", rng=1, hidden_layer_sizes=[64], max_iter=10)),
 }
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from fastpriv import BackendMissingError, DomainError, ShapeError
 from fastpriv.studies.membership import (
+    BayesAttacker,
     BernoulliMembership,
     ClassifierAttacker,
     FrequencyRelease,
@@ -81,14 +82,15 @@ def test_a_person_who_is_always_a_member_has_one_score():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: ClassifierAttacker("forest"), DomainError, "kind must be one of tree, svm, logistic; got 'forest'"),
+        (lambda: ClassifierAttacker("forest"), DomainError,
+         "kind must be one of tree, svm, logistic, network; got 'forest'"),
         (lambda: ClassifierAttacker("tree", depth=3), DomainError,
          "options must be arguments of sklearn.tree.DecisionTreeClassifier; got depth: "),
         (lambda: ClassifierAttacker("tree", rng=-1), DomainError, "rng must be None, an integer of at least 0"),
         (lambda: ClassifierAttacker("tree").scores([0.5]), DomainError,
          "fit must be called before scores and claims; got a ClassifierAttacker that was never fitted"),
         (lambda: fitted("svm").predict_proba(np.zeros(20)), DomainError,
-         "kind must be tree or logistic for probabilities; got 'svm'. Use scores"),
+         "kind must be tree, logistic or network for probabilities; got 'svm'. Use scores"),
         (lambda: fitted("tree").claims(np.zeros(20), 1.5), DomainError, "gamma must be between 0 and 1; got 1.5"),
         (lambda: fitted("tree").scores(np.zeros(3)), ShapeError, "released must have one entry an attribute, here 20"),
         (lambda: ClassifierAttacker("tree").fit(np.zeros((3, 4)), np.zeros((2, 5), dtype=bool)), ShapeError,
@@ -98,6 +100,36 @@ def test_a_person_who_is_always_a_member_has_one_score():
 def test_what_is_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def small_model():
+    bits = np.random.default_rng(1).random((5, 12)) < 0.5
+    return FrequencyRelease(Panel(bits), BernoulliMembership(0.5), GaussianNoise(0.3))
+
+
+def test_a_network_is_nearly_as_good_as_the_exact_posterior():
+    membership, released = small_model().simulate(3000, rng=1)
+    attack = ClassifierAttacker("network", rng=1, hidden_layer_sizes=[32, 16], max_iter=15).fit(released, membership)
+    fresh = small_model().simulate(2000, rng=2)
+    exact, found = BayesAttacker(small_model()).predict_proba(fresh.released), attack.predict_proba(fresh.released)
+    best, reached = (auc(p.ravel(), fresh.membership.ravel()) for p in (exact, found))
+    assert best - 0.05 < reached < best + 0.005
+    assert np.abs(found - exact).mean() < 0.1
+    assert np.array_equal(attack.claims(fresh.released, 0.7), found > 0.7)
+    assert attack.scores(fresh.released[0]).shape == (5,)
+    assert attack.scores(fresh.released.reshape(4, 500, 12)).shape == (4, 500, 5)
+    assert attack.decision_function(fresh.released[:0]).shape == (0, 5)
+
+
+def test_networks_of_one_person_and_of_a_seed():
+    model = FrequencyRelease(Panel([[1, 0], [0, 1]]), BernoulliMembership(0.5), GaussianNoise(0.2))
+    membership, released = model.simulate(400, rng=1)
+    one, again, other = (ClassifierAttacker("network", rng=seed).fit(released, membership[:, :1]).scores(released)
+                         for seed in (1, 1, 2))  # fmt: skip
+    assert one.shape == (400, 1)
+    assert auc(one[:, 0], membership[:, 0]) > 0.8
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
 
 
 def test_without_scikit_learn(monkeypatch):

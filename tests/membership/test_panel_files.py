@@ -496,6 +496,8 @@ def test_tables(tmp_path):
     assert found == Panel([[0, 1], [0, 0]], attributes=["rs1", "rs2"])
     path.write_text("0,1\n1,1\n")
     assert read_panel(path).to_array().tolist() == [[False, True], [True, True]]
+    path.write_text("NA,1\n1,1\n")
+    assert read_panel(path, missing="as_zero").to_array().tolist() == [[False, True], [True, True]]
     path.write_text("rs1,rs2\n0,NA\n1,1\n")
     assert read_panel(path, missing="as_zero").to_array().tolist() == [[False, False], [True, True]]
     with pytest.raises(DomainError, match="lacks that of person '0' at 'rs2'"):
@@ -504,16 +506,16 @@ def test_tables(tmp_path):
     with pytest.raises(DomainError, match="path must be a table of numbers; got 'x' in line 2 of .* at attribute 'rs2"):
         read_panel(path)
     path.write_text("rs1,rs2\n0\n")
-    with pytest.raises(DomainError, match="path must be a table with rows of one length; got 1 cells in line 2 of"):
+    with pytest.raises(DomainError, match="line 2 must"):
         read_panel(path)
     path.write_text("rs1,rs2\n")
     with pytest.raises(DomainError, match="path must be a table with people and attributes; got .* without any"):
         read_panel(path)
     path.write_bytes(b"rs1\n\xff\xfe\n")
-    with pytest.raises(DomainError, match="path must be a whole file; got .*a.csv.*codec can't decode"):
+    with pytest.raises(DomainError, match="file must be text in UTF-8; got"):
         read_panel(path)
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"rs1,rs2\n0,2\n1,0\n")[:-9])
-    with pytest.raises(DomainError, match="path must be a whole file; got .*b.csv.gz"):
+    with pytest.raises(DomainError, match="file must be packed without damage; got .*b.csv.gz"):
         read_panel(tmp_path / "b.csv.gz", coding="carrier")
 
 

@@ -58,21 +58,8 @@ def test_the_callers_array_is_not_kept(values):
     assert Panel.from_packed(packed, 37).packed is packed
 
 
-def test_frequencies_and_monomorphic_attributes(values, panel):
+def test_frequencies(values, panel):
     np.testing.assert_array_equal(panel.frequencies(), values.sum(axis=0) / 11)
-    constant = values.copy()
-    constant[:, 5], constant[:, 36] = True, False
-    found = Panel(constant, attributes=[f"s{j}" for j in range(37)])
-    assert found.monomorphic().tolist() == [5, 36]
-    with pytest.raises(DomainError, match="pool must vary in every attribute; got 2 of 37 that all people have or non"):
-        found.require_variation("pool")
-    with pytest.raises(DomainError, match=r"none has: s5, s36\. Leave them out"):
-        found.require_variation()
-    rest = found.select(attributes=np.delete(np.arange(37), found.monomorphic()))
-    rest.require_variation()
-    assert rest.n_attributes == 35
-    with pytest.raises(DomainError, match=r"none has: 0, 1, 2, 3, 4, \.\.\.\. Leave"):
-        Panel(np.zeros((2, 9))).require_variation()
 
 
 def test_selections(values, panel):

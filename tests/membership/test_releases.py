@@ -25,6 +25,7 @@ from fastpriv.studies.membership import (
 from oracles.membership import gaussian_delta, log_likelihood
 
 NOISES = {"gauss": GaussianNoise, "laplace": LaplaceNoise, "infinity": LInfinityNoise}
+LIKELIHOODS = [("gauss", False), ("gauss", True), ("laplace", False), ("laplace", True), ("infinity", False)]
 PANEL = Panel([[1, 0, 1, 0], [0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0]])
 MEMBERS = [[1, 0, 1, 0, 1], [0, 1, 0, 0, 0], [1, 1, 1, 1, 1]]
 
@@ -37,9 +38,8 @@ RELEASED = [[0.3, 0.7, 0.2, 0.9], [1.0, 0.5, 0.25, 0.75], [0.0, 0.5, 0.9, 0.1], 
             [1e-300, 0.3, 0.5, 1 - 2**-53]]  # fmt: skip
 
 
-@pytest.mark.parametrize("clip", [False, True])
 @pytest.mark.parametrize("scale", [1e-150, 1e-9, 0.01, 0.3, 5.0, 1e9])
-@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize(("kind", "clip"), LIKELIHOODS)
 def test_likelihoods(kind, scale, clip):
     release = model(kind, scale, clip)
     found = release.log_likelihood(np.array(RELEASED)[:, None], np.array(MEMBERS, dtype=bool))
@@ -61,8 +61,7 @@ def test_tails(kind):
             assert abs(mpmath.mpf(float(found[i])) / truth - 1) < 1e-13
 
 
-@pytest.mark.parametrize("clip", [False, True])
-@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize(("kind", "clip"), LIKELIHOODS)
 def test_scales_at_the_ends_of_the_doubles(kind, clip):
     for scale in (5e-324, 1e-308, 1e308):
         logs = model(kind, scale, clip).log_likelihood(RELEASED, MEMBERS[0])
@@ -74,51 +73,14 @@ def test_scales_at_the_ends_of_the_doubles(kind, clip):
             assert (logs[:1] < -1e300).all()
 
 
-def test_infinity_noise_clipped_in_three_entries():
-    """Against the integral over the largest size t of exp(-t / c) / c prod (t - a_j)."""
-    release = model("infinity", 0.25, True)
-    r, b = [0.0, 1.0, 1.0, 0.5], MEMBERS[0]
-    frequencies = release.frequencies(b)
-    with mpmath.workdps(60):
-        c = mpmath.mpf(0.25)
-        least = [mpmath.mpf(float(x)) for x in (frequencies[0], 1 - frequencies[1], 1 - frequencies[2])]
-        top = max(*least, abs(mpmath.mpf(0.5) - mpmath.mpf(float(frequencies[3]))))
-        value = mpmath.quad(
-            lambda t: mpmath.exp(-t / c) / c * mpmath.fprod(t - a for a in least), [top, top + 5, mpmath.inf]
-        )
-        truth = mpmath.log(value) - 4 * mpmath.log(2 * c) - mpmath.log(24)
-        assert abs(mpmath.mpf(float(release.log_likelihood(r, b))) - truth) < 1e-12
-
-
-def test_many_clipped_entries_of_infinity_noise():
-    rng = np.random.default_rng(0)
-    panel = Panel(rng.random((30, 600)) < 0.1)
-    release = FrequencyRelease(panel, FixedSizeMembership(12), LInfinityNoise(1e-3), clip=True)
-    simulated = release.simulate(3, rng=1)
-    assert ((simulated.released == 0) | (simulated.released == 1)).sum() > 300
-    for r, b in zip(simulated.released, simulated.membership, strict=True):
-        f = release.frequencies(b)
-        cut = (r == 0) | (r == 1)
-        with mpmath.workdps(60):
-            c = mpmath.mpf(1e-3)
-            least = [mpmath.mpf(float(a)) for a in np.where(r == 0, f, 1 - f)[cut]]
-            rest = [abs(mpmath.mpf(float(x)) - mpmath.mpf(float(y))) for x, y in zip(r[~cut], f[~cut], strict=True)]
-            top = max(*least, *rest)
-            polynomial = [mpmath.mpf(1)]
-            for a in least:
-                d = (top - a) / c
-                polynomial = [d * x + y for x, y in zip([*polynomial, 0], [0, *polynomial], strict=True)]
-            value = mpmath.fsum(p * mpmath.factorial(i) for i, p in enumerate(polynomial))
-            m = len(r)
-            truth = mpmath.log(value) + len(least) * mpmath.log(c) - top / c
-            truth -= m * mpmath.log(2 * c) + mpmath.loggamma(m + 1)
-            found = mpmath.mpf(float(release.log_likelihood(r, b)))
-            assert abs(found - truth) < 1e-12 * (abs(truth) + m * abs(mpmath.log(c)) + mpmath.loggamma(m + 1))
+def test_clipped_infinity_noise_has_no_likelihood():
+    with pytest.raises(DomainError, match=r"noise must have a likelihood that is known; got LInfinityNoise.*clipped"):
+        model("infinity", 0.25, True).log_likelihood([0.0, 1.0, 1.0, 0.5], MEMBERS[0])
 
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("scale", [0.1, 0.7])
-@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize("kind", ["gauss", "laplace"])
 def test_clipped_releases_have_total_probability_one(kind, scale):
     """Two entries: four corners, four edges and the square."""
     release = model(kind, scale, True, Panel([[1, 0], [0, 0], [1, 1]]))
@@ -139,8 +101,7 @@ def test_clipped_releases_have_total_probability_one(kind, scale):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("clip", [False, True])
-@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize(("kind", "clip"), LIKELIHOODS)
 def test_simulated_releases_have_the_likelihood(kind, clip):
     """Under the law of one membership the ratio of its likelihood to the mean of two averages to one."""
     panel = Panel([[1, 0, 1], [0, 0, 1], [1, 1, 0]])

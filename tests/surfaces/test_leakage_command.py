@@ -82,7 +82,7 @@ def test_the_command_is_the_function(pictures, capsys):
     "words",
     [
         ["--model", "mlp", "--hidden", "4,3", "--activation", "tanh"],
-        ["--attack", "pursuit", "--n-jobs", "2"],
+        ["--n-jobs", "2"],
         ["--attack", "prior", "--rounds", "2"],
         ["--share", "weights", "--local-steps", "2"],
     ],
@@ -134,15 +134,14 @@ def test_a_killed_run_goes_on(pictures, tmp_path, capsys):
     assert "store" in capsys.readouterr().err
 
 
-def test_csv_npy_and_parquet_agree(tmp_path):
+def test_csv_and_parquet_agree(tmp_path):
     table, names = RNG.random((9, 3)).round(3), list("xyxyxyzzz")
     lines = ["a,b,label,c", *(f"{a},{b},{name},{c}" for (a, b, c), name in zip(table.tolist(), names, strict=True))]
     (tmp_path / "a.csv").write_text("\n".join(lines))
     (tmp_path / "b.csv").write_text("\n".join(lines).replace("label", "kind").replace(",", ";").replace(".", ","))
-    np.save(tmp_path / "c.npy", np.column_stack([table, [ord(name) for name in names]]))
     found = [
         read_records(tmp_path / "a.csv"), read_records(tmp_path / "b.csv", label="kind", sep=";", decimal=","),
-        read_records(tmp_path / "b.csv", label="kind"), read_records(tmp_path / "c.npy"),
+        read_records(tmp_path / "b.csv", label="kind"),
     ]  # fmt: skip
     for one in found:
         np.testing.assert_allclose(one.records, (table - table.min(axis=0)) / np.ptp(table, axis=0), rtol=1e-12)
@@ -209,10 +208,6 @@ def test_bad_files(tmp_path):
         read_records(tmp_path)
     np.savez(tmp_path / "a.npz", x=PICTURES)
     refused("a.npz", "with arrays records and labels; got x")
-    np.save(tmp_path / "b.npy", np.ones(3))
-    refused("b.npy", "with the label in the last column; got float64 of shape \\(3,\\)")
-    (tmp_path / "c.npy").write_bytes((tmp_path / "b.npy").read_bytes()[:-4])
-    refused("c.npy", "path must be a complete .npy file")
     (tmp_path / "d.csv").write_text("a,b,label\n1,2,x\n1,two,y\n")
     refused("d.csv", "got 'two' in column 'b' of record 2")
     (tmp_path / "e.csv").write_text("a,b\n1,nan\n2,3\n")

@@ -1,4 +1,3 @@
-from .candidate_pool_attacks import PoolPursuit as PoolPursuit
 from .federated_training import Training as Training
 from .federated_training import Updates as Updates
 from .gradient_inversion import GradientMatching as GradientMatching
@@ -15,9 +14,8 @@ from .leakage_studies import LeakageStudy as LeakageStudy
 from .leakage_studies import ReconstructionExample as ReconstructionExample
 from .leakage_studies import leakage_study as leakage_study
 from .model_adapters import TorchModel as TorchModel
-from .model_adapters import from_scikit_learn as from_scikit_learn
-from .pool_matching import match_to_pool as match_to_pool
 from .privacy_estimates import BayesianPrivacyEstimate as BayesianPrivacyEstimate
 from .privacy_estimates import bayesian_privacy_estimate as bayesian_privacy_estimate
+from .privacy_estimates import match_to_pool as match_to_pool
 from .protections import Protection as Protection
 from .trainable_models import TrainableModel as TrainableModel

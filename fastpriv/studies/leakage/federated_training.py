@@ -11,10 +11,7 @@ Source: B. McMahan et al. 2017 (federated averaging); M. Abadi et al. 2016 (DP-S
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,9 +23,7 @@ from ...base import parallel, random_streams, validate
 from ...base.errors import DomainError, NotConvergedError, ShapeError, interruption
 from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
-from ...base.store import ResultStore
 from ...base.values import ValueObject
-from ...base.version import VERSION
 from .layered_models import LayeredModel
 from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
@@ -196,7 +191,9 @@ class Training(ValueObject):
     def __repr__(self) -> str:
         values = ((name, getattr(self, name)) for name in self._fields[1:])
         words = ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
-        return f"Training({description_of(self.model)}, {words})"
+        text = repr(self.model)  # of an object without a repr of its own it has an address
+        name = type(self.model).__qualname__ if " at 0x" in text else text
+        return f"Training({name}, {self.model.n_parameters} weights, {words})"
 
     def under(self, protection: Protection) -> Training:
         """The same training under another protection."""
@@ -215,7 +212,7 @@ class Training(ValueObject):
 
     def run(
         self, records: ArrayLike, labels: ArrayLike, *, rng: RNGLike = None, weights: ArrayLike | None = None,
-        checkpoint: str | os.PathLike[str] | None = None, resume: bool = True, progress: parallel.Progress = None,
+        progress: parallel.Progress = None,
     ) -> Updates:  # fmt: skip
         """Train, and return what was shared.
 
@@ -229,11 +226,6 @@ class Training(ValueObject):
             Source of starting weights, batches and noise; each round has a stream of its own.
         weights : array_like, shape (P,), optional
             Weights to start from; by default ``model.initial``.
-        checkpoint : path, optional
-            File that takes each round when it is done. A training with the same model, settings, data and integer seed
-            goes on from it, also for more rounds than before.
-        resume : bool
-            Whether the rounds of an existing checkpoint are kept; with False they are dropped.
         progress : bool or callable, optional
             Whether a bar counts the rounds, or a function of the number done and the total.
 
@@ -245,7 +237,7 @@ class Training(ValueObject):
         ------
         DomainError, ShapeError
             For labels that are no classes, shapes that do not fit the model, a batch larger than the pool, a model
-            that returns gradients of another shape, a checkpoint of another training.
+            that returns gradients of another shape.
         NotConvergedError
             If a round's gradient is NaN or infinite: the error names the round; its ``best`` has those before.
         """
@@ -269,41 +261,28 @@ class Training(ValueObject):
             return Updates(self.model, self, before[:k], shared[:k], batches, current, len(x))
 
         report, close = parallel.progress_reporter(progress, self.rounds)
-        with ExitStack() as stack:
-            stack.callback(close)
-            store = None
-            if checkpoint is not None:
-                store = stack.enter_context(ResultStore.open(
-                    checkpoint, identity=self._identity(x, y, start, root), name="checkpoint",
-                    resume=validate.flag("resume", resume)))  # fmt: skip
-            try:
-                for index in range(self.rounds):
-                    before[index] = current
-                    selected, payload = None, None if store is None else store.get(index)
-                    if store is not None and payload is not None:
-                        selected = store.unpacked(payload, partial(self._stored_round, current))
-                    if selected is None:
-                        members = self._drawn(root, index, len(x))
-                        stream = np.random.default_rng(random_streams.stream_words(root, (_NOISE, index), 4))
-                        shared[index] = self._round(current, x, y, members, stream)
-                    else:
-                        shared[index], members = selected
-                    following = self._following(current, shared[index])
-                    if not np.isfinite(following).all():
-                        raise NotConvergedError(
-                            f"gradient must be finite; got {_first_fault(shared[index], following)} in round {index} "
-                            f"(of {self.rounds}, from 0). The {index} rounds before it are the attribute best of this "
-                            "error; take a smaller learning_rate, or smaller records. If the model is your own, "
-                            "compare its gradient with scipy.optimize.check_grad.",
-                            done(),
-                        )
-                    if store is not None and selected is None:
-                        store.put_many([(index, _packed(current, shared[index], members))])
-                    batches.append(members)
-                    current = following
-                    report(index + 1)
-            except KeyboardInterrupt:
-                raise interruption(done(), f"interrupted after {len(batches)} rounds") from None
+        try:
+            for index in range(self.rounds):
+                before[index] = current
+                members = self._drawn(root, index, len(x))
+                stream = np.random.default_rng(random_streams.stream_words(root, (_NOISE, index), 4))
+                shared[index] = self._round(current, x, y, members, stream)
+                following = self._following(current, shared[index])
+                if not np.isfinite(following).all():
+                    raise NotConvergedError(
+                        f"gradient must be finite; got {_first_fault(shared[index], following)} in round {index} "
+                        f"(of {self.rounds}, from 0). The {index} rounds before it are the attribute best of this "
+                        "error; take a smaller learning_rate, or smaller records. If the model is your own, "
+                        "compare its gradient with scipy.optimize.check_grad.",
+                        done(),
+                    )
+                batches.append(members)
+                current = following
+                report(index + 1)
+        except KeyboardInterrupt:
+            raise interruption(done(), f"interrupted after {len(batches)} rounds") from None
+        finally:
+            close()
         return done()
 
     def _start(self, root: Any) -> FloatArray:
@@ -346,21 +325,6 @@ class Training(ValueObject):
         with np.errstate(over="ignore", invalid="ignore"):
             return before - self.learning_rate * self.local_steps * shared
 
-    def _identity(self, x: FloatArray, y: IntArray, start: FloatArray, root: Any) -> dict[str, str]:
-        """What a checkpoint belongs to: all but the number of rounds."""
-        digest = hashlib.sha256(x.tobytes() + y.tobytes() + start.tobytes()).hexdigest()
-        words = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields[2:])
-        return {"version": VERSION, "model": description_of(self.model), "training": words,
-                "seed": f"{root.entropy} {root.spawn_key}",
-                "data": f"{len(x)} records, labels and starting weights: {digest}"}  # fmt: skip
-
-    def _stored_round(self, current: FloatArray, payload: bytes) -> tuple[FloatArray, IntArray] | None:
-        """A round of a checkpoint; None where it started from other weights."""
-        width = 8 * current.size
-        if payload[:width] != current.tobytes():
-            return None
-        return np.frombuffer(payload[width : 2 * width]), np.frombuffer(payload[2 * width :], dtype=np.int64).copy()
-
 
 def descent(
     model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float | None, size: float,
@@ -401,18 +365,8 @@ def clipping(gradients: FloatArray, longest: float) -> FloatArray:
     return np.asarray(np.minimum(1.0, longest / np.maximum(lengths, SMALLEST_NORMAL)))
 
 
-def description_of(model: Any) -> str:
-    """A model in words that do not change from one process to the next."""
-    text = repr(model)  # of an object without a repr of its own it has an address
-    return f"{type(model).__qualname__ if ' at 0x' in text else text}, {model.n_parameters} weights"
-
-
 def _first_fault(shared: FloatArray, following: FloatArray) -> str:
     """The first number of what was shared that is not finite, or of the weights that follow from it."""
     array = following if np.isfinite(shared).all() else shared
     index = int(np.argmin(np.isfinite(array)))
     return f"{float(array[index])!r} at weight {index}"
-
-
-def _packed(before: FloatArray, shared: FloatArray, members: IntArray) -> bytes:
-    return before.tobytes() + shared.tobytes() + members.astype(np.int64).tobytes()

@@ -84,8 +84,6 @@ class Reconstruction(Result):
         Their labels.
     objective : float
         Squared distance of their gradient from the one that was seen: of several reconstructions the least is taken.
-    members : ndarray of int, shape (S,), optional
-        Indices of the records in the pool, for attacks that choose from a pool.
 
     Examples
     --------
@@ -98,7 +96,6 @@ class Reconstruction(Result):
     records: FloatArray
     labels: IntArray
     objective: float
-    members: IntArray | None = None
 
     def __repr__(self) -> str:
         return f"Reconstruction({len(self.records)} records, objective={self.objective:.4g})"
@@ -394,7 +391,7 @@ class GradientMatching(ValueObject):
         if not hasattr(model, "matching"):
             raise DomainError(
                 f"updates must be of a model with the method matching; got {validate.shown(model)}. Take "
-                "SoftmaxRegression or MultilayerPerceptron, or attack with a pool of candidates."
+                "SoftmaxRegression or MultilayerPerceptron, or give yours that method."
             )
         if self.public_records is not None and self.public_records.shape[1] != model.n_features:
             raise ShapeError(
@@ -610,7 +607,7 @@ def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
     if not isinstance(model, LayeredModel):
         raise DomainError(
             f"model must be a SoftmaxRegression or a MultilayerPerceptron; got {validate.shown(model)}. The "
-            "intercepts of other models are unknown: pass labels, or attack with a pool of candidates."
+            "intercepts of other models are unknown: pass labels."
         )
     return model.matrices(checked_weights(model, gradient, "gradient"))
 

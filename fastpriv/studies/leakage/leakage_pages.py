@@ -91,7 +91,6 @@ def leakage_page(
         _MEANINGS,
         kind_meanings({"statistical"} | _kinds(study)),
         Details("Remarks", [TextTable(("protections", "remark"), remarks, "Remarks")]) if remarks else None,
-        _intervals(study),
     ]
     sections = {"": about, **(_pictures(study, data) if drawn else {}), "Table": table}
     sections["What this does not say"] = list(_LIMITS)
@@ -208,18 +207,6 @@ def _guesses(study: LeakageStudy) -> str | None:
         f"Under {every}: attack no better than guessing, or not shown to be, which says nothing about privacy. Compare "
         "with the best possible recovery, or try another attack."
     )
-
-
-def _intervals(study: LeakageStudy) -> Details:
-    """The intervals of the leakage that follow from the attacks under the reference protection."""
-    reference = study.outcomes[study.settings["reference"]].label
-    rows = [(outcome.label, f"{outcome.total_variation:.3g}", shown(outcome.leakage)) for outcome in study.outcomes]
-    about = (
-        f"From C1 and C2 of the attacks under '{reference}' and the total variation of the releases: C1 - C2 TV to "
-        "C1 + C2 TV. Wide where releases differ much."
-    )
-    headings = ("protection", "total variation", "interval of ABP")
-    return Details("Leakage from total variation", [about, TextTable(headings, rows, "Intervals", numeric=(1, 2))])
 
 
 def _described(study: LeakageStudy, data: LabelledRecords, command: str) -> Mapping[str, str]:

@@ -4,8 +4,8 @@ Notation: as ``privacy_estimates``. A pool of N records is given or drawn, and S
 of M models, with starting weights w_m of its own, shares a protected update. Each update is attacked T times; the
 reconstructions are matched to the pool.
 
-Exact values. Where the update is a mean gradient with normal noise and nothing else (``Protection.gaussian_sigma``),
-after examples were clipped, the posterior over all S-subsets of the pool given this very update is known, and so is the
+Exact values. Where the update is a mean gradient with normal noise and nothing else, after examples were clipped, the
+posterior over all S-subsets of the pool given this very update is known, and so is the
 probability of inclusion p_d of every record. The belief about the record of a random place of the batch is p_d / S: it
 takes the place of f_m(d) in C1 and kappa_3. Of a batch drawn from the prior, no attack is expected to recover more than
 the S records with the largest p_d, nor the whole batch more often than the largest posterior probability. Of several
@@ -13,9 +13,6 @@ rounds the log likelihoods add up, since the weights of a round follow from what
 more than 2e7 batches is sampled, and its values are then heuristic. Without noise the
 batch is identified if no other one has its gradient: that is so if with a little normal noise it would be the likeliest
 by far at this very gradient.
-
-Releases differ by at most the total variation of their noises: 0 for equal protections, that of two centred normal
-distributions where both are normal and clip alike, and 1 otherwise.
 
 Every cell has a random stream of its own, by its settings alone; starting weights and noises belong to the model, so
 that protections are compared on the same ones. Cells are kept in a store by their settings; a sweep keeps
@@ -54,11 +51,16 @@ from ...base.version import VERSION
 from ...channels import SubsetLikelihood
 from ...mechanisms import BatchGradient
 from ...posteriors import posterior, sampled_subset_posterior
-from .candidate_pool_attacks import batch_gradient
+from ..membership.evaluation import mean_over_simulations
 from .federated_training import Training, Updates
 from .gradient_inversion import GradientMatching
-from .pool_matching import match_to_pool
-from .privacy_estimates import BayesianPrivacyEstimate, average_bayesian_privacy, bayesian_privacy_estimate
+from .layered_models import SoftmaxRegression
+from .privacy_estimates import (
+    BayesianPrivacyEstimate,
+    average_bayesian_privacy,
+    bayesian_privacy_estimate,
+    match_to_pool,
+)
 from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
 
@@ -70,8 +72,6 @@ __all__ = [
 _MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
 # bound: none - noise, in lengths of the longest gradient, with which a batch without noise must be the likeliest
 _LITTLE_NOISE = 1e-5
-# bound: tested by leakage/test_leakage_studies - error of SciPy's incomplete gamma functions in a total variation
-_TOTAL_VARIATION_ERROR = 1e-9
 # bound: none - terms of an average are right to this part of them, beside the bounds of the probabilities
 _ROUNDING = 1e-13
 _MOST_REPETITIONS = 2**20  # models, and attacks on each: years of work, and lists that fit in memory
@@ -83,8 +83,7 @@ _GUESSING = "better than guessing"  # in the remark on attacks that are not
 # Columns of the table that are numbers with bounds.
 _NUMBERS = (
     "c1", "c1_null", "exact_c1", "kappa_3", "kappa_3_null", "exact_kappa_3", "exact_kappa_3_smoothed", "c2",
-    "recovered", "exact_recovered", "whole_batch", "exact_vulnerability", "exact_entropy", "fraction_c1",
-    "fraction_recovered", "fraction_vulnerability", "leakage", "distortion",
+    "recovered", "exact_recovered", "whole_batch", "exact_vulnerability", "exact_entropy", "distortion",
 )  # fmt: skip
 
 
@@ -104,8 +103,6 @@ class LeakageDesign:
         Starting weights of the models; by default ``model.initial``.
     rounds, local_steps, learning_rate, share
         As ``Training``; every round takes the whole batch.
-    reference : int
-        The protection, from 0, whose C1 and C2 give the interval of the leakage under the others.
     threshold : float
         Largest distance at which a reconstruction counts as a record of the pool.
     pseudo_count, confidence
@@ -131,7 +128,6 @@ class LeakageDesign:
     local_steps: int = 1
     learning_rate: float = 0.1
     share: str = "gradient"
-    reference: int = 0
     threshold: float = math.inf
     pseudo_count: float = 1.0
     confidence: float = 0.95
@@ -201,10 +197,6 @@ class LeakageOutcome(Result):
         From the attacks.
     exact : ExactLeakage or None
         From the posterior; None where it is not known.
-    leakage : Estimate
-        Interval of the average Bayesian privacy from C1 and C2 of the reference protection and ``total_variation``.
-    total_variation : float
-        Bound of that of the releases under the reference protection and this one.
     distortion : Estimate
         Mean over models of the distance of the shared gradient from the mean gradient, in lengths of the latter.
     remark : str
@@ -225,8 +217,6 @@ class LeakageOutcome(Result):
     protection: Protection
     estimate: BayesianPrivacyEstimate
     exact: ExactLeakage | None
-    leakage: Estimate
-    total_variation: float
     distortion: Estimate
     remark: str = ""
 
@@ -234,22 +224,6 @@ class LeakageOutcome(Result):
     def no_better_than_guessing(self) -> bool:
         """Whether the attacks are not shown to recover more of the batch than names at random."""
         return _GUESSING in self.remark
-
-    def fractions(self) -> dict[str, Estimate]:
-        """What the attacks attain as fractions of the exact optimum, with the bounds of both.
-
-        Returns
-        -------
-        dict of str to Estimate
-            Of ``c1``, ``recovered`` and ``vulnerability`` (attacks that recover the whole batch); empty without exact
-            values. A fraction above 1 is chance: the optimum is that of the mean over batches.
-        """
-        if self.exact is None:
-            return {}
-        e = self.estimate
-        pairs = {"c1": (e.c1, self.exact.c1), "recovered": (e.recovered, self.exact.recovered),
-                 "vulnerability": (e.whole_batch, self.exact.vulnerability)}  # fmt: skip
-        return {name: _ratio(item, best) for name, (item, best) in pairs.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -430,7 +404,6 @@ def leakage_study(
     attacks = validate.count("n_attacks", plan.n_attacks, 1, _MOST_REPETITIONS)
     executors.checked(executor, n_jobs)
     parallel.checked(n_jobs, progress)
-    first = validate.count("reference", plan.reference, 0, len(grid) - 1)
     chosen = _indices("pool", plan.pool, len(x), _generator(root, _POOL))
     members = _indices("batch", plan.batch, chosen.size, _generator(root, _BATCH))
     attacker = GradientMatching() if attack is None else attack
@@ -457,7 +430,7 @@ def leakage_study(
     }  # fmt: skip
     settings = belongs | {
         "protections": {name: repr(item) for name, item in grid.items()}, "n_models": models, "n_attacks": attacks,
-        "training": repr(trainings[first]), "reference": first, "pseudo_count": plan.pseudo_count,
+        "training": repr(trainings[0]), "pseudo_count": plan.pseudo_count,
         "confidence": plan.confidence,
     }  # fmt: skip
     identity = {"version": VERSION, "study": json.dumps(json_safe(belongs), sort_keys=True), "data": cells.digest()}
@@ -465,7 +438,7 @@ def leakage_study(
         results = _computed(
             cells, tasks, [_cell_key(task, cells) for task in tasks], selected, n_jobs, executor, progress
         )
-    return _study(grid, cells, tasks, results, first, attacks, plan, settings)
+    return _study(grid, cells, tasks, results, attacks, plan, settings)
 
 
 class _Task(NamedTuple):
@@ -549,7 +522,7 @@ def _exact_posterior(
         return np.array([_TOO_MANY])
     ordered = np.sort(batch)
     if guard.noise == "none":
-        step = batch_gradient(updates.model, updates.before[0], records, labels, guard.clip_example, size=batch.size)
+        step = _batch_gradient(updates.model, updates.before[0], records, labels, guard.clip_example, size=batch.size)
         longest = math.sqrt(float(np.max(np.einsum("nc,nc->n", step.errors, step.errors)
                                          * np.einsum("nd,nd->n", step.features, step.features))))  # fmt: skip
         if longest > 0.0:
@@ -586,10 +559,23 @@ def _likelihood(updates: Updates, records: FloatArray, labels: IntArray, size: i
     """Log likelihoods of all rounds together."""
     guard = updates.training.protection
     rounds = (
-        batch_gradient(updates.model, weights, records, labels, guard.clip_example, size=size, sigma=guard.scale)
+        _batch_gradient(updates.model, weights, records, labels, guard.clip_example, size=size, sigma=guard.scale)
         for weights in updates.before
     )
     return SubsetLikelihood.combined([item.column(updates.gradient(r)) for r, item in enumerate(rounds)])
+
+
+def _batch_gradient(
+    model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, clip: float | None, *,
+    size: int = 1, sigma: float = 1.0,
+) -> BatchGradient:  # fmt: skip
+    """The mean gradient of ``size`` of these candidates, each clipped, with noise as a mechanism on the pool."""
+    if isinstance(model, SoftmaxRegression):
+        matrix = weights.reshape(model.n_classes, -1)
+        return BatchGradient.softmax_regression(records, labels, matrix, size, sigma, clip=clip)
+    validate.memory("records", 16 * len(records) * model.n_parameters, "Take a smaller pool.")
+    rows = model.per_example_gradients(weights, records, labels)
+    return BatchGradient.from_gradients(rows, size, sigma, clip=clip)
 
 
 def _computed(
@@ -620,8 +606,8 @@ def _computed(
 
 
 def _study(
-    grid: dict[str, Protection], cells: _Cells, tasks: list[_Task], results: list[FloatArray], reference: int,
-    attacks: int, plan: LeakageDesign, settings: Mapping[str, Any],
+    grid: dict[str, Protection], cells: _Cells, tasks: list[_Task], results: list[FloatArray], attacks: int,
+    plan: LeakageDesign, settings: Mapping[str, Any],
 ) -> LeakageStudy:  # fmt: skip
     """Estimates and exact values from the results of all cells."""
     models, size = len(cells.starts), cells.batch.size
@@ -646,18 +632,14 @@ def _study(
         )
         for c in range(len(grid))
     ]  # fmt: skip
-    guards = list(grid.values())
     outcomes = []
     for c, (label, guard) in enumerate(grid.items()):
         rows = [details[c, m] for m in range(models)]
         exact, remark = _exact_leakage([row[1:] for row in rows], size, cells.pool.size, estimates[c].smoothing)
         recovered, chance = float(estimates[c].recovered.value), size / cells.pool.size
         remark = "; ".join(filter(None, (remark, guessing_remark(recovered, chance, models, plan.confidence))))
-        distance = _total_variation(guards[reference], guard, cells.trainings[c])
-        outcomes.append(LeakageOutcome(
-            label, guard, estimates[c], exact, estimates[reference].leakage(distance), distance,
-            _student_mean(np.array([row[0] for row in rows]), plan.confidence), remark,
-        ))  # fmt: skip
+        distortion = mean_over_simulations(np.array([row[0] for row in rows]), plan.confidence, "mean over models")
+        outcomes.append(LeakageOutcome(label, guard, estimates[c], exact, distortion, remark))
     return LeakageStudy(tuple(outcomes), cells.pool, cells.batch, attributions, settings, tuple(examples))
 
 
@@ -714,58 +696,12 @@ def _bracket(value: float, lower: float, upper: float, **words: Any) -> Estimate
     return Estimate(min(value, most), min(max(lower, 0.0), value), max(min(upper, most), min(value, most)), **words)
 
 
-def _student_mean(values: FloatArray, level: float) -> Estimate:
-    """The mean over models, with Student's interval."""
-    from scipy.special import stdtrit
-
-    mean = float(values.mean())
-    half = 0.0
-    if values.size > 1:
-        half = float(stdtrit(values.size - 1, 0.5 + 0.5 * level) * values.std(ddof=1) / math.sqrt(values.size))
-    return Estimate(
-        mean, max(mean - half, 0.0), mean + half, kind="statistical", unit="1", method="mean over models",
-        confidence=level,
-    )  # fmt: skip
-
-
-def _total_variation(first: Protection, second: Protection, training: Training) -> float:
-    """A bound of the total variation of releases of the same batch under two protections."""
-    if first == second:
-        return 0.0
-    alike = (first.clip_example, first.every_step) == (second.clip_example, second.every_step)
-    item, two = first.gaussian_sigma, second.gaussian_sigma
-    if item is None or two is None or not alike or item == two:
-        return 1.0
-    dimension = training.model.n_parameters * training.rounds * training.local_steps
-    from scipy.special import gammainc
-
-    # the densities of two centred normal distributions are equal on a sphere of this squared radius
-    ratio = math.log(two / item)
-    square = 2.0 * dimension * ratio / (item**-2 - two**-2)
-    inside = (float(gammainc(0.5 * dimension, 0.5 * square / sigma**2)) for sigma in (item, two))
-    return min(1.0, abs(math.fsum((1.0, -1.0)[i] * mass for i, mass in enumerate(inside))) + _TOTAL_VARIATION_ERROR)
-
-
 def outcome_numbers(outcome: LeakageOutcome) -> dict[str, Estimate | None]:
     """Numbers of an outcome by their column, those of the exact posterior as ``exact_``; absent where unknown."""
     result: dict[str, Estimate | None] = dict(outcome.estimate.estimates())
     if outcome.exact is not None:
         result |= {f"exact_{name}": item for name, item in outcome.exact.estimates().items()}
-    result |= {f"fraction_{name}": entry for name, entry in outcome.fractions().items()}
-    return result | {"leakage": outcome.leakage, "distortion": outcome.distortion}
-
-
-def _ratio(one: Estimate, best: Estimate) -> Estimate:
-    """What an attack attains by what is best, with the bounds of both; the number of nothing by nothing is 1."""
-    (value, low, high), (top, least, most) = one.floats(), best.floats()
-    if top == 0.0:
-        return Estimate(
-            1.0, 0.0, math.inf, kind="statistical", unit="1", method="nothing to attain", confidence=one.confidence
-        )
-    return Estimate(
-        value / top, low / most, high / least if least > 0 else math.inf, kind="statistical", unit="1",
-        method="attacks by the exact optimum", confidence=one.confidence,
-    )  # fmt: skip
+    return result | {"distortion": outcome.distortion}
 
 
 def guessing_remark(recovered: float, chance: float, models: int, confidence: float) -> str:

@@ -1,4 +1,4 @@
-"""Models of PyTorch and scikit-learn as victims.
+"""Models of PyTorch as victims.
 
 Notation: as the head of ``fastpriv.leakage``.
 """
@@ -14,13 +14,9 @@ from ...base import random_streams, validate
 from ...base.errors import BackendMissingError, DomainError, ShapeError
 from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
-from .layered_models import MultilayerPerceptron, SoftmaxRegression
 from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
-__all__ = ["TorchModel", "from_scikit_learn"]
-
-# Names of activations in scikit-learn, and here.
-_SCIKIT_LEARN_ACTIVATIONS = {"logistic": "sigmoid", "tanh": "tanh", "relu": "relu"}
+__all__ = ["TorchModel"]
 
 
 class TorchModel:
@@ -195,81 +191,6 @@ class TorchModel:
         return f"TorchModel({module}, {self.n_features}, {self.n_classes}, input_shape={self.input_shape})"
 
 
-def from_scikit_learn(estimator: Any) -> tuple[SoftmaxRegression | MultilayerPerceptron, FloatArray]:
-    """The model and the weights of a fitted classifier of scikit-learn.
-
-    Parameters
-    ----------
-    estimator : LogisticRegression, SGDClassifier or MLPClassifier
-        A fitted one whose probabilities are a softmax of scores: a ``LogisticRegression``; an ``SGDClassifier`` of two
-        classes with ``loss="log_loss"``; an ``MLPClassifier`` with the activation logistic, tanh or relu. Penalties of
-        weights are not part of the loss here.
-
-    Returns
-    -------
-    model : SoftmaxRegression or MultilayerPerceptron
-        Labels are the positions in ``estimator.classes_``. Of two classes the first has weights 0.
-    weights : ndarray, shape (P,)
-        Those of the estimator.
-
-    Raises
-    ------
-    DomainError
-        For other estimators, ones that are not fitted, and classifiers of one class against the rest.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from fastpriv.leakage import from_scikit_learn
-    >>> fitted = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    >>> model, weights = from_scikit_learn(fitted)
-    >>> model, weights.shape
-    (SoftmaxRegression(1, 2), (4,))
-    """
-    kinds = {item.__name__ for item in type(estimator).__mro__ if item.__module__.startswith("sklearn.")}
-    linear = bool(kinds & {"LogisticRegression", "SGDClassifier"})
-    if not linear and "MLPClassifier" not in kinds:
-        raise DomainError(
-            "estimator must be a LogisticRegression, SGDClassifier or MLPClassifier of scikit-learn; got "
-            f"{validate.shown(estimator)}. Wrap other models in TorchModel, or in a class with the methods of "
-            "TrainableModel."
-        )
-    if not hasattr(estimator, "classes_"):
-        raise DomainError(f"estimator must be fitted; got {validate.shown(estimator)}. Call its fit first.")
-    classes = len(estimator.classes_)
-    if linear:
-        one_against_rest = classes > 2 and (
-            "SGDClassifier" in kinds
-            or estimator.solver == "liblinear"
-            or getattr(estimator, "multi_class", "auto") == "ovr"
-        )
-        if one_against_rest or ("SGDClassifier" in kinds and estimator.loss != "log_loss"):
-            raise DomainError(
-                "estimator must give the softmax of its scores as probabilities; got one of a class against the rest, "
-                f"or of another loss: {validate.shown(estimator)}. Take LogisticRegression with a solver like 'lbfgs'."
-            )
-        rows = np.concatenate([estimator.coef_, np.reshape(estimator.intercept_, (-1, 1))], axis=1)
-        return SoftmaxRegression(rows.shape[1] - 1, classes), _of_two_classes(rows, classes).ravel()
-    activation = _SCIKIT_LEARN_ACTIVATIONS.get(estimator.activation)
-    if (
-        activation is None
-        or estimator.out_activation_ not in ("softmax", "logistic")
-        or (classes > 2 and estimator.out_activation_ == "logistic")
-    ):
-        raise DomainError(
-            "estimator must have the activation logistic, tanh or relu, and one label a record; got activation "
-            f"{estimator.activation!r} and output {estimator.out_activation_!r}. Fit one that has."
-        )
-    layers = [
-        np.concatenate([matrix.T, np.reshape(intercept, (-1, 1))], axis=1)
-        for matrix, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True)
-    ]
-    layers[-1] = _of_two_classes(layers[-1], classes)
-    hidden = [len(layer) for layer in layers[:-1]]
-    model = MultilayerPerceptron(layers[0].shape[1] - 1, hidden, classes, activation)
-    return model, np.concatenate([layer.ravel() for layer in layers]).astype(np.float64)
-
-
 def _torch() -> Any:
     """PyTorch, which may not be installed."""
     try:
@@ -279,9 +200,3 @@ def _torch() -> Any:
             "TorchModel needs PyTorch. Install it with: pip install 'fastpriv[networks]'"
         ) from None
     return torch
-
-
-def _of_two_classes(rows: FloatArray, classes: int) -> FloatArray:
-    """Rows of all classes: scikit-learn has one row for two classes, the score of the second over the first."""
-    rows = np.asarray(rows, dtype=np.float64)
-    return np.concatenate([np.zeros_like(rows), rows]) if classes == 2 and len(rows) == 1 else rows

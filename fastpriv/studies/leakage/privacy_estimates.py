@@ -37,21 +37,16 @@ from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
-from ...base.estimate import Estimate, NumberLike, Result
+from ...base.estimate import Estimate, Result
 from ...base.numerics import BoolArray, FloatArray, IntArray, jensen_shannon_generator
 from ...base.random_streams import RNGLike
-from ...conversions import (
-    abp_from_c1,
-    c1_error_from_frequency_error,
-    c2_from_mbp,
-    frequency_failure_from_trials,
-    leakage_error_from_frequency_error,
-)
+from ...conversions import c2_from_mbp
 from ...kernels import matrix_product
 from ...sampling.statistics.intervals import binomial_interval
 
-__all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate"]
+__all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate", "match_to_pool"]
 
+_FARTHEST = 1e150  # a distance whose square is a double; what is farther away is no match
 _WEIGHTINGS = 2000  # of the releases: the ends of an interval of 0.95 are the 50th of them, within a tenth of its width
 _NULL_DRAWS = 200  # studies with random attributions: five of them beyond each end of their range
 _BLOCK_CELLS = 2**20  # numbers of a block of weightings, or of keys of records: 8 MiB
@@ -88,6 +83,10 @@ class BayesianPrivacyEstimate(Result):
 
     Notes
     -----
+    What the papers conclude from it takes numbers of it: ``conversions.abp_from_c1(c1, c2, total_variation)`` under a
+    further protection, and ``frequency_failure_from_trials``, ``c1_error_from_frequency_error`` and
+    ``leakage_error_from_frequency_error`` for the errors of the estimate, as published and as corrected.
+
     **Accuracy** coverage of all intervals is measured in ``tests/leakage/test_estimate_coverage.py``.
 
     Examples
@@ -96,8 +95,6 @@ class BayesianPrivacyEstimate(Result):
     >>> found = leakage.bayesian_privacy_estimate([[[3, 7], [3, 1]], [[3, 7], [7, 3]]], 100, batch=[3, 7], rng=1)
     >>> round(found.recovered.value, 3), round(found.c1.value, 2), found.smoothing
     (0.875, 0.67, 0.2)
-    >>> found.leakage(0.1).upper
-    0.83255461...
     """
 
     kappa_1: Estimate
@@ -113,53 +110,73 @@ class BayesianPrivacyEstimate(Result):
     attacks: int
     batch_size: int
 
-    @property
-    def abp(self) -> Estimate:
-        """Average Bayesian privacy of the releases that were attacked: ``c1``."""
-        return self.c1
 
-    @property
-    def mbp(self) -> Estimate:
-        """Maximum Bayesian privacy over the releases that were attacked: ``kappa_3``."""
-        return self.kappa_3
+def match_to_pool(reconstructions: ArrayLike, pool: ArrayLike, *, threshold: float = math.inf) -> IntArray:
+    """Match the reconstructions of each attack to different records of a pool.
 
-    def leakage(self, total_variation: NumberLike) -> Estimate:
-        """ABP under a further protection whose releases differ by ``total_variation`` from those attacked here.
+    Parameters
+    ----------
+    reconstructions : array_like, shape (..., S, D)
+        S records a attack. One with NaN or infinite numbers, of an attack that diverged, is a miss.
+    pool : array_like, shape (N, D)
+        Candidate records, N at least S.
+    threshold : float
+        Largest Euclidean distance of a match; by default there is none.
 
-        From C1 - C2 TV to C1 + C2 TV, within 0 and sqrt(ln 2), with the bounds of C1 and C2.
-        """
-        return abp_from_c1(self.c1, self.c2, total_variation)
+    Returns
+    -------
+    ndarray of int, shape (..., S)
+        Indices of records of the pool, -1 for a miss.
 
-    def error_bounds(self, relative_error: float) -> dict[str, Estimate]:
-        """Bounds of the papers on these estimates, as published and as corrected, at one ``relative_error`` of kappa_1.
+    Raises
+    ------
+    DomainError, ShapeError
+        For a pool that is not finite, or smaller than a batch; for a negative threshold; for arrays that do not fit.
 
-        Returns
-        -------
-        dict of str to Estimate
-            ``frequency_failure`` is the probability that a kappa_1 errs by more (lemma A.10, the largest of the batch),
-            ``c1_error`` what C1 then errs by at most (theorem A.11), ``leakage_error`` what 2 C1 - C2 TV does (theorem
-            A.12); each of them also with ``_as_published``, which is false for the first and of the leakage.
+    Notes
+    -----
+    The reconstructions of one attack are matched to different records such that the sum of squared distances is least:
+    the Hungarian assignment. A distance above the threshold counts as the threshold, and is a miss.
 
-        Examples
-        --------
-        >>> from fastpriv import leakage
-        >>> attacks = [[[3, 7]] * 10] * 8
-        >>> found = leakage.bayesian_privacy_estimate(attacks, 100, batch=[3, 7], rng=1).error_bounds(0.5)
-        >>> round(found["frequency_failure"].value, 3), round(found["frequency_failure_as_published"].value, 3)
-        (0.702, 0.071)
-        """
-        kappa = float(np.max(self.kappa_1.value))
-        trials = self.releases, self.releases * self.attacks
-        return {
-            "frequency_failure": frequency_failure_from_trials(relative_error, kappa, trials[0]),
-            "frequency_failure_as_published": frequency_failure_from_trials(
-                relative_error, kappa, trials[1], form="as_published"
-            ),
-            "c1_error": c1_error_from_frequency_error(relative_error),
-            "c1_error_as_published": c1_error_from_frequency_error(relative_error, form="as_published"),
-            "leakage_error": leakage_error_from_frequency_error(relative_error),
-            "leakage_error_as_published": leakage_error_from_frequency_error(relative_error, form="as_published"),
-        }
+    **Accuracy** the assignment of least sum, by SciPy; ``tests/leakage/test_pool_matching.py`` tries all assignments.
+    Source: H. Kuhn, The Hungarian method for the assignment problem (1955).
+
+    Examples
+    --------
+    >>> from fastpriv import leakage
+    >>> pool = [[0.0, 0.0], [1.0, 0.0], [5.0, 5.0]]
+    >>> leakage.match_to_pool([[0.1, 0.1], [0.4, 0.0]], pool)
+    array([0, 1])
+    >>> leakage.match_to_pool([[0.1, 0.1], [3.0, 0.0]], pool, threshold=1.0)
+    array([ 0, -1])
+    """
+    candidates = validate.real("pool", pool, "finite numbers", np.isfinite)
+    if candidates.ndim != 2 or 0 in candidates.shape:
+        raise ShapeError(
+            f"pool must be a table of at least one record and feature; got shape {candidates.shape}. Pass one row a "
+            "record."
+        )
+    attacks = validate.array("reconstructions", reconstructions)
+    if attacks.dtype.kind not in "fiu":
+        raise DomainError(
+            f"reconstructions must be numbers; got {validate.shown(reconstructions)}. Pass what the attack returned."
+        )
+    attacks = attacks.astype(np.float64)
+    if attacks.ndim < 2 or attacks.shape[-1] != candidates.shape[1] or attacks.shape[-2] == 0:
+        raise ShapeError(
+            f"reconstructions must be of shape (..., S, {candidates.shape[1]}); got {attacks.shape}. Pass records with "
+            "the features of the pool."
+        )
+    if attacks.shape[-2] > len(candidates):
+        raise DomainError(
+            f"pool must have at least as many records as a batch, {attacks.shape[-2]}; got {len(candidates)}. Pass "
+            "more candidates."
+        )
+    farthest = validate.scalar("threshold", threshold, "at least 0", lambda x: x >= 0)
+    square = min(farthest, _FARTHEST) ** 2
+    flat = attacks.reshape(-1, *attacks.shape[-2:])
+    matched = np.array([_matched(item, candidates, square) for item in flat], dtype=np.int64)
+    return matched.reshape(attacks.shape[:-1])
 
 
 def bayesian_privacy_estimate(
@@ -431,3 +448,19 @@ def _statistical(
         value, np.minimum(lower, value), np.maximum(upper, value), kind="statistical", unit=unit, method=method,
         confidence=level,
     )  # fmt: skip
+
+
+def _matched(records: FloatArray, pool: FloatArray, largest: float) -> IntArray:
+    """The match of one attack."""
+    from scipy.optimize import linear_sum_assignment
+    from scipy.spatial.distance import cdist
+
+    result = np.full(len(records), -1, dtype=np.int64)
+    usable = np.flatnonzero(np.isfinite(records).all(axis=1))
+    if not usable.size:
+        return result
+    squares = cdist(records[usable], pool, "sqeuclidean")
+    rows, columns = linear_sum_assignment(np.minimum(squares, largest))
+    close = squares[rows, columns] <= largest
+    result[usable[rows[close]]] = columns[close]
+    return result

@@ -140,15 +140,6 @@ class Protection:
             parts.append(f"{self.levels} levels")
         return ", ".join(parts) or "none"
 
-    @property
-    def gaussian_sigma(self) -> float | None:
-        """Standard deviation of the noise where the mean gradient with normal noise is all that is shared, else None.
-
-        The exact posterior of the batch then applies, with gradients clipped to ``clip_example``.
-        """
-        plain = self.clip_batch is None and self.keep_fraction == 1.0 and self.levels is None
-        return self.scale if plain and self.noise == "gaussian" else None
-
     def apply(self, mean: ArrayLike, *, rng: RNGLike = None) -> FloatArray:
         """What is shared of a mean gradient of clipped examples, shape (P,); ``rng`` is a seed or a Generator."""
         vector = validate.vector("mean", mean)

@@ -1,4 +1,4 @@
-"""Records with labels in files: .npz, .npy, CSV and Parquet; pictures are records whose shape is known."""
+"""Records with labels in files: .npz, CSV and Parquet; pictures are records whose shape is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from ...base import validate
 from ...base.column_files import ColumnFile
 from ...base.errors import DomainError
-from ...base.files import read_npy_header, read_npz
+from ...base.files import read_npz
 from ...base.numerics import FloatArray, IntArray
 
 __all__ = ["LabelledRecords", "labelled_records", "read_records"]
@@ -57,8 +57,8 @@ def read_records(
     Parameters
     ----------
     path : path-like
-        ``.npz``: arrays ``records``, one row or one picture a record, and ``labels``. ``.npy``: a matrix whose last
-        column has the labels. CSV, also packed, and Parquet: a column a feature, and one of labels.
+        ``.npz``: arrays ``records``, one row or one picture a record, and ``labels``. CSV, also packed, and
+        Parquet: a column a feature, and one of labels.
     label : str, optional
         The column of labels of CSV and Parquet; by default the one named ``label``, or else the last one.
     shape : tuple of int, optional
@@ -78,15 +78,12 @@ def read_records(
     if not file.is_file():
         fault = IsADirectoryError if file.is_dir() else FileNotFoundError
         raise fault(f"path must be an existing file; got {str(file)!r}. Check the path.")
-    if file.suffix in (".npz", ".npy") and (label is not None or any(item is not None for item in dialect.values())):
+    if file.suffix == ".npz" and (label is not None or any(item is not None for item in dialect.values())):
         raise DomainError(
-            f"label and the options of CSV files must be left out for {file.suffix}; got {str(file)!r}. An .npz names "
-            "the array labels, an .npy has them in its last column."
+            f"label and the options of CSV files must be left out for .npz; got {str(file)!r}, which names its labels."
         )
     if file.suffix == ".npz":
         records, labels = _npz(file)
-    elif file.suffix == ".npy":
-        records, labels = _npy(file)
     else:
         records, labels = _table(ColumnFile(file, **dialect), label)
     return labelled_records(records, labels, shape=shape, source=file.name)
@@ -144,22 +141,6 @@ def _npz(file: Path) -> tuple[Any, Any]:
 
     arrays = read_npz(file, check, "Take fewer records.")
     return arrays["records"], arrays["labels"]
-
-
-def _npy(file: Path) -> tuple[Any, Any]:
-    try:
-        with open(file, "rb") as stream:
-            header = read_npy_header(stream, file.stat().st_size)
-            validate.memory("file", header.entries * header.dtype.itemsize, "Take fewer records.")
-            table = header.array(stream.read())
-    except DomainError as error:
-        raise DomainError(f"path must be a complete .npy file; got {str(file)!r}: {error}. Save it again.") from None
-    if table.ndim != 2 or table.shape[1] < 2 or table.dtype.kind not in "biuf":
-        raise DomainError(
-            f"path must be an .npy of one row a record, with the label in the last column; got {table.dtype} of shape "
-            f"{table.shape}. Save pictures in an .npz with arrays records and labels."
-        )
-    return table[:, :-1], table[:, -1]
 
 
 def _table(file: ColumnFile, label: str | None) -> tuple[Any, Any]:

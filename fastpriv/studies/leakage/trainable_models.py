@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 # Attributes and methods without which nothing here works.
-_ASKED = ("n_features", "n_classes", "n_parameters", "initial", "logits", "losses", "gradient", "per_example_gradients")
+_ASKED = ("n_features", "n_classes", "n_parameters", "initial", "logits", "gradient", "per_example_gradients")
 
 
 @runtime_checkable
@@ -67,10 +67,6 @@ class TrainableModel(Protocol):
 
     def logits(self, weights: ArrayLike, records: ArrayLike) -> FloatArray:
         """Scores of the classes, shape (S, C), whose softmax are their probabilities."""
-        ...
-
-    def losses(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
-        """Cross-entropy of each record, shape (S,)."""
         ...
 
     def gradient(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:

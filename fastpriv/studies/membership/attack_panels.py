@@ -1,4 +1,4 @@
-"""Panels of attacks on membership: ROC curves with bands, and who is thought a member after one release."""
+"""Panels of attacks on membership: ROC curves with bands."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import numpy as np
 
 from ...report import style
 
-__all__ = ["attack_figure", "posterior_axes", "roc_axes", "roc_curves"]
+__all__ = ["attack_figure", "roc_axes", "roc_curves"]
 
 _PANEL = (5.4, 4.8)  # inches
 _LEAST_RATE = 1e-3  # left end of the logarithmic axis of false-positive rates
 _POINTS = 400  # of a drawn curve: steps finer than a line is wide
 _WIDTHS = (3.2, 1.4)  # of the first and the last curve, in points: those under others stay visible
 _LONG_NAME = 18  # characters beyond which the legend has two columns, not three
-_NAMED_PEOPLE = 30  # more people are numbered, not named
 
 
 @style.panel
@@ -43,43 +42,12 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
     return style.label(title, 60)
 
 
-@style.panel
-def posterior_axes(example: Any, ax: Any = None) -> Any:
-    """Draw the posterior probability of each person after one release, members and others apart, with intervals."""
-    value, lower, upper = (np.asarray(array) for array in example.probabilities.arrays())
-    order = np.lexsort((-value, ~example.membership))
-    index = np.arange(order.size)
-    member = example.membership[order]
-    chosen = (member, ~member)
-    looks = ((style.ALERT, "o", "member"), (style.INK, "s", "not a member"))
-    for mask, (colour, marker, text) in zip(chosen, looks, strict=True):
-        at = order[mask]
-        if at.size:
-            ax.errorbar(
-                index[mask], value[at], [value[at] - lower[at], upper[at] - value[at]], fmt=marker, ms=5, lw=1.0,
-                color=colour, capsize=2, mfc=colour if marker == "o" else "white", label=text,
-            )  # fmt: skip
-    ax.plot(index, example.prior[order], color=style.FAINT, lw=1.2, ls=(0, (4, 2)), label="before the release")
-    ax.axvspan(-0.6, member.sum() - 0.5, color=style.BAR, alpha=0.35, lw=0, zorder=0)
-    ax.set(xlim=(-0.6, order.size - 0.4), ylim=(-0.03, 1.03), ylabel="probability of being a member")
-    if order.size <= _NAMED_PEOPLE:
-        ax.set_xticks(index, [style.label(example.people[k], 9)[0] for k in order], rotation=90, fontsize=8)
-    else:
-        ax.set_xlabel("people, members first")
-    _legend_below(ax, -0.2)
-    return style.label(f"One release: {example.defence}", 60)
-
-
 def attack_figure(study: Any) -> Any:
-    """One picture of the study: the ROC curves of each defence, and the posterior of its example where there is one."""
+    """One picture of the study: the ROC curves of each defence."""
     defences = study.defences()
-    examples = {example.defence: example for example in study.examples}
-    rows = 2 if examples else 1
-    figure = style.new_figure((_PANEL[0] * len(defences), _PANEL[1] * rows + 0.4))
+    figure = style.new_figure((_PANEL[0] * len(defences), _PANEL[1] + 0.4))
     for column, defence in enumerate(defences):
-        roc_axes(roc_curves(study, defence), defence, figure.add_subplot(rows, len(defences), column + 1))
-        if defence in examples:
-            posterior_axes(examples[defence], figure.add_subplot(rows, len(defences), len(defences) + column + 1))
+        roc_axes(roc_curves(study, defence), defence, figure.add_subplot(1, len(defences), column + 1))
     figure.tight_layout()
     return figure
 

@@ -29,11 +29,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
@@ -108,8 +108,6 @@ class AttackEvaluation(Result):
         posteriors above gamma; an entry for each gamma.
     fpr, gamma, confidence : float, float or ndarray, float
         As asked.
-    pooled : bool
-        Whether thresholds are common to all releases.
     releases, members, non_members : int
         Independent releases, and outcomes of both kinds.
     remarks : tuple of str
@@ -132,7 +130,6 @@ class AttackEvaluation(Result):
     fpr: float
     gamma: float | FloatArray
     confidence: float
-    pooled: bool
     releases: int
     members: int
     non_members: int
@@ -246,7 +243,7 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
 
 
 def evaluate_attack(
-    scores: ArrayLike, membership: ArrayLike, *, pooled: bool = True, gamma: ArrayLike = 0.5, fpr: float = 1e-3,
+    scores: ArrayLike, membership: ArrayLike, *, gamma: ArrayLike = 0.5, fpr: float = 1e-3,
     confidence: float = 0.95, posterior: bool = False,
 ) -> AttackEvaluation:  # fmt: skip
     """AUC, TPR at a small FPR, membership advantage and gamma-BWMA of an attack, with intervals.
@@ -257,10 +254,6 @@ def evaluate_attack(
         Scores of K people at each of R independent releases, or of n independent targets, one at a release of its own.
     membership : array_like of bool, shape (R, K), (K,) or (n,)
         Who is a member.
-    pooled : bool
-        True: one threshold for all releases, as an attacker has it who sees one release. False: means over releases of
-        the AUC of each, and of its TPR, advantage and BWMA at the thresholds that are best for it, which no attacker
-        knows; AUC, TPR and advantage are of the releases with members and non-members.
     gamma : array_like
         Weight in (0, 1) of false claims against missed members, of the gamma-BWMA.
     fpr : float
@@ -279,11 +272,13 @@ def evaluate_attack(
     Raises
     ------
     DomainError, ShapeError
-        NaN; no members or no non-members; wrong shapes; parameters outside (0, 1); posteriors outside [0, 1]; ``pooled=
-        False`` for single targets.
+        NaN; no members or no non-members; wrong shapes; parameters outside (0, 1); posteriors outside [0, 1].
 
     Notes
     -----
+    One threshold serves all releases, as an attacker has it who sees one. The mean AUC of single releases, at which
+    thresholds that are common to a release do not count, is ``auc(scores, membership).mean()``.
+
     Releases are the independent units, whatever happens within one: see the head of this module. Of single targets
     intervals of rates are exact. At FPR 1e-3 a lower bound needs some 4,400 single non-members, or 15,000 releases of
     many people; with fewer it is 0 and a remark says so.
@@ -303,7 +298,7 @@ def evaluate_attack(
     """
     x, b = _of_releases(scores, membership)
     level = open_probability("confidence", confidence)
-    pooled, posterior = validate.flag("pooled", pooled), validate.flag("posterior", posterior)
+    posterior = validate.flag("posterior", posterior)
     rate = open_probability("fpr", fpr)
     weights = validate.real("gamma", gamma, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
     if posterior and not ((x >= 0.0) & (x <= 1.0)).all():
@@ -314,19 +309,13 @@ def evaluate_attack(
         )
     outcomes = _Outcomes(x, b)
     described: dict[str, Any] = {
-        "fpr": rate, "gamma": float(weights) if weights.ndim == 0 else weights, "confidence": level, "pooled": pooled,
+        "fpr": rate, "gamma": float(weights) if weights.ndim == 0 else weights, "confidence": level,
         "releases": len(x), "members": int(b.sum()), "non_members": int((~b).sum()),
     }  # fmt: skip
-    if pooled:
-        result, remark = _tpr_at_fpr(outcomes, rate, level)
-        advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
-        area = _pooled_auc(outcomes, level)
-    else:
-        (area, result, advantage), remark = _means_over_releases(x, b, rate, level), ""
+    result, remark = _tpr_at_fpr(outcomes, rate, level)
+    advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
     if posterior:
         gains = _bwma_of_posteriors(x, b, weights.ravel(), level)
-    elif not pooled:
-        gains = _bwma_of_releases(x, b, weights.ravel(), level)
     else:
         gains = _best_threshold(outcomes, 1.0 - weights.ravel(), weights.ravel(), level, joint=True, name="BWMA")
     bwma = gains[0] if weights.ndim == 0 else Estimate(
@@ -334,79 +323,27 @@ def evaluate_attack(
         method=gains.method, confidence=level,
     )  # fmt: skip
     remarks = (remark,) if remark else ()
-    return AttackEvaluation(area, result, advantage, bwma, **described, remarks=remarks)
+    return AttackEvaluation(_pooled_auc(outcomes, level), result, advantage, bwma, **described, remarks=remarks)
 
 
 def _bwma_of_posteriors(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:
-    """BWMA of the claims ``score > gamma``."""
-    gains = [((x > g) * np.where(b, 1.0 - g, -g)).mean(axis=1) for g in gamma.tolist()]
-    return _bwma_of_gains(gains, -gamma, x, gamma, level, "BWMA of posteriors above gamma, bets on releases")
-
-
-def _bwma_of_releases(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:
-    """Mean over releases of the BWMA of the best threshold of each."""
-    gains = [np.maximum(_largest_gain(x, np.where(b, 1.0 - g, -g)), 0.0) / x.shape[1] for g in gamma.tolist()]
-    return _bwma_of_gains(gains, 0.0 * gamma, x, gamma, level, "mean BWMA of a release, bets on releases")
-
-
-def _bwma_of_gains(
-    gains: list[FloatArray], low: FloatArray, x: FloatArray, gamma: FloatArray, level: float, method: str
-) -> Estimate:
-    """Means of gains a person of each release, between ``low`` and 1 - gamma, for each gamma."""
+    """BWMA of the claims ``score > gamma``, for each gamma."""
     numbers = []
-    for values, lowest, weight in zip(gains, low.tolist(), gamma.tolist(), strict=True):
-        result = bounded_mean_interval(values, level, low=lowest, high=1.0 - weight, outcomes=x.size)
+    for g in gamma.tolist():
+        gains = ((x > g) * np.where(b, 1.0 - g, -g)).mean(axis=1)
+        result = bounded_mean_interval(gains, level, low=-g, high=1.0 - g, outcomes=x.size)
         numbers.append(np.array(result) * x.shape[1])
     value, lower, upper = np.array(numbers).reshape(-1, 3).T
-    return _with_interval(value, lower, upper, level, "1", method)
+    return _with_interval(value, lower, upper, level, "1", "BWMA of posteriors above gamma, bets on releases")
 
 
-def _largest_gain(x: FloatArray, gain: FloatArray) -> FloatArray:
-    """The largest sum of gains of scores at a threshold or above it, of each row."""
-    order = np.argsort(-x, axis=1, kind="stable")
-    ordered = np.take_along_axis(x, order, axis=1)
-    sums = np.cumsum(np.take_along_axis(gain, order, axis=1), axis=1)
-    ends = np.concatenate([ordered[:, 1:] != ordered[:, :-1], np.ones((len(x), 1), dtype=bool)], axis=1)
-    return np.asarray(np.where(ends, sums, -math.inf).max(axis=1))
-
-
-def _means_over_releases(x: FloatArray, b: BoolArray, fpr: float, level: float) -> list[Estimate]:
-    """Mean AUC, and mean TPR and advantage at each release's own thresholds, of releases with both kinds of people."""
-    if x.shape[1] == 1:
-        raise DomainError(
-            "pooled must be True where each release has a single target; got False. Pass scores of shape (R, K)."
-        )
-    both = b.any(axis=1) & ~b.all(axis=1)
-    if not both.any():
-        raise DomainError(
-            "membership must have members and non-members in a release where pooled=False; got none of "
-            f"{len(x)} such releases. Pass pooled=True."
-        )
-    x, b = x[both], b[both]
-    tpr = np.empty(len(x))
-    for row, (scores, member) in enumerate(zip(x, b, strict=True)):
-        tpr[row] = np.mean(scores[member] > empirical_threshold(scores[~member], fpr))
-    members = b.sum(axis=1, keepdims=True)
-    advantage = np.clip(_largest_gain(x, np.where(b, 1.0 / members, -1.0 / (x.shape[1] - members))), 0.0, 1.0)
-    numbers: tuple[tuple[str, Unit, Any], ...] = (
-        ("AUC", "probability", auc(x, b)),
-        ("TPR", "probability", tpr),
-        ("advantage", "1", advantage),
-    )
-    return [
-        _with_interval(*bounded_mean_interval(np.asarray(values), level, outcomes=x.size), level, unit,
-                      f"mean {name} of a release, bets on releases")
-        for name, unit, values in numbers
-    ]  # fmt: skip
-
-
-def mean_over_simulations(values: FloatArray, level: float, unit: Unit, least: float = 0.0) -> Estimate:
-    """The mean with the interval of the normal distribution; infinite with bounds that are infinite."""
-    mean = float(values.mean())
-    half = 0.0
-    if math.isfinite(mean):
-        half = NormalDist().inv_cdf(0.5 + 0.5 * level) * float(values.std(ddof=1)) / math.sqrt(values.size)
-    return _with_interval(mean, max(mean - half, least), mean + half, level, unit, "simulated releases")
+def mean_over_simulations(values: FloatArray, level: float, method: str = "simulated releases") -> Estimate:
+    """The mean of nonnegative numbers with Student's interval; infinite with bounds that are infinite."""
+    mean, half = float(values.mean()), 0.0
+    if math.isfinite(mean) and values.size > 1:
+        quantile = float(special.stdtrit(values.size - 1, 0.5 + 0.5 * level))
+        half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
+    return _with_interval(mean, max(mean - half, 0.0), mean + half, level, "1", method)
 
 
 def _with_interval(value: Any, lower: Any, upper: Any, level: float, unit: Unit, method: str) -> Estimate:

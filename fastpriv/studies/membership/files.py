@@ -6,12 +6,8 @@ genotypes are read in blocks of attributes, which are packed at once.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base import validate
+from ...base.column_files import ColumnFile
 from ...base.errors import DomainError
-from ...base.files import atomic_write, lines_of, read_npy_header, read_npz
+from ...base.files import atomic_write, read_npy_header, read_npz
 from .genotype_files import ABSENT, BLOCK_ATTRIBUTES, GenotypeBlock, bed_blocks, damaged_file, vcf_blocks
 from .panels import ByteArray, Panel
 
 __all__ = ["read_panel", "write_panel"]
 
 _ENDINGS = (".npy", ".npz", ".csv", ".csv.gz", ".bed", ".vcf", ".vcf.gz", ".bcf")  # of the files that are read
-_LONGEST_LINE = 2**26  # characters of a CSV: tens of millions of attributes
 _MISSING_CELLS = {"", "na", "nan", ".", "-9"}  # of a CSV, in lower case
 # An allele whose frequency is this far from that of the reference, and less than half as far with the other allele
 # counted, was swapped: populations rarely differ so much, and an allele of frequency 1/2 tells nothing.
@@ -245,44 +241,25 @@ def _read_npz(file: Path, bitorder: str | None) -> Any:
 
 def _read_csv(file: Path) -> tuple[NDArray[Any], list[str] | None, list[str] | None]:
     """The numbers of a table, with NaN for missing ones, and the names in it."""
+    table = ColumnFile(file, sep=",")
+    if all(_number(name) is not None for name in table.names):  # a first line of genotypes, of which some are missing
+        table = ColumnFile(file, sep=",", header=False)
+    with_people = not table.headerless and table.names[0].strip().lower() == "person"
+    names = None if table.headerless else [name.strip() for name in table.names[with_people:]]
     people: list[str] = []
     rows: list[NDArray[np.float32]] = []
-    names: list[str] | None = None
-    with (
-        gzip.open(file, "rt", encoding="utf-8-sig", newline="")
-        if file.name.lower().endswith(".gz")
-        else open(file, encoding="utf-8-sig", newline="") as stream
-    ):
-        try:
-            reader = csv.reader(lines_of(stream, file, _LONGEST_LINE, "path"), strict=True)
-            first = next(reader, [])
-            with_people = bool(first) and first[0].strip().lower() == "person"
-            if with_people or any(_number(cell) is None for cell in first):
-                names = [cell.strip() for cell in first[with_people:]]
-                lines: Iterator[list[str]] = reader
-            else:
-                lines = chain([first], reader)
-            for cells in lines:
-                if not cells:
-                    continue
-                row = cells[with_people:]
-                if len(row) != len(first) - with_people:
-                    raise DomainError(
-                        f"path must be a table with rows of one length; got {len(cells)} cells in line "
-                        f"{reader.line_num} of {str(file)!r} after {len(first)} in the first. Write it anew."
-                    )
-                people += cells[:with_people]
-                numbers = [_number(cell) for cell in row]
-                if None in numbers:
-                    column = numbers.index(None)
-                    name = str(column) if names is None else names[column]
-                    raise DomainError(
-                        f"path must be a table of numbers; got {validate.shown(row[column])} in line {reader.line_num} "
-                        f"of {str(file)!r} at attribute {validate.shown(name)}. Replace it by 0, 1 or 2."
-                    )
-                rows.append(np.array(numbers, dtype=np.float32))
-        except (csv.Error, UnicodeDecodeError, EOFError, OSError, zlib.error) as fault:
-            raise damaged_file(file, fault) from None
+    for cells in table.rows():
+        row = [str(cell) for cell in cells[with_people:]]
+        people += map(str, cells[:with_people])
+        numbers = [_number(cell) for cell in row]
+        if None in numbers:
+            column = numbers.index(None)
+            name = str(column) if names is None else names[column]
+            raise DomainError(
+                f"path must be a table of numbers; got {validate.shown(row[column])} in line {table.line} "
+                f"of {str(file)!r} at attribute {validate.shown(name)}. Replace it by 0, 1 or 2."
+            )
+        rows.append(np.array(numbers, dtype=np.float32))
     if not rows or not rows[0].size:
         raise DomainError(f"path must be a table with people and attributes; got {str(file)!r} without any. Fill it.")
     return np.stack(rows), people if with_people else None, names
@@ -331,110 +308,84 @@ def _packed(
     file: Path, people: list[str] | None, blocks: Iterator[GenotypeBlock], coding: str, missing: str,
     reference: Mapping[str, tuple[str, float]] | None,
 ) -> Panel:  # fmt: skip
-    """The panel of the attributes of all blocks; whole bytes are packed as soon as there are some."""
+    """The panel of the attributes of all blocks, which are packed one by one."""
+    if reference is not None and not isinstance(reference, Mapping):
+        raise DomainError(
+            f"reference must be a mapping from names to alleles and frequencies; got {validate.shown(reference)}. "
+            "Write {'rs1': ('A', 0.25)}."
+        )
     chunks: list[ByteArray] = []
-    remainder: NDArray[np.bool_] | None = None  # columns that do not fill a byte yet
     names: list[str] = []
-    compared = _ReferenceComparison(file, reference)
+    selected: list[bool] = []
+    known: list[tuple[str, str, str, float]] = []  # name, both alleles and frequency of what the reference has
     for block in blocks:
         absent = block.copies == ABSENT
-        selected = np.ones(len(block.names), dtype=np.bool_)
-        if absent.any():
-            if missing == "raise":
-                k, j = (int(i) for i in np.argwhere(absent)[0])
-                person = str(k) if people is None else people[k]
-                raise DomainError(
-                    f"path must be a file without missing genotypes; got {str(file)!r}, which lacks that of person "
-                    f"{person!r} at {block.names[j]!r} ({int(absent.sum())} of {absent.size} in these attributes). "
-                    "Choose missing='drop_attributes' or 'as_zero'."
-                )
-            if missing == "drop_attributes":
-                selected = ~absent.any(axis=0)
-        compared.add(block)
-        bits = (block.copies > 0) if coding == "carrier" else block.homozygous & ~absent
+        if missing == "raise" and absent.any():
+            k, j = (int(i) for i in np.argwhere(absent)[0])
+            person = str(k) if people is None else people[k]
+            raise DomainError(
+                f"path must be a file without missing genotypes; got {str(file)!r}, which lacks that of person "
+                f"{person!r} at {block.names[j]!r} ({int(absent.sum())} of {absent.size} in these attributes). "
+                "Choose missing='drop_attributes' or 'as_zero'."
+            )
         if coding == "binary":
             bits = block.copies == 1
-        bits = bits if selected.all() else bits[:, selected]
-        names += [name for name, keep in zip(block.names, selected.tolist(), strict=True) if keep]
-        bits = bits if remainder is None or not remainder.shape[1] else np.concatenate([remainder, bits], axis=1)
-        whole = bits.shape[1] // 8 * 8
-        if whole:
-            chunks.append(np.packbits(bits[:, :whole], axis=1, bitorder="little"))
-        remainder = bits[:, whole:]
-    compared.check()
-    if remainder is None or not names:
+        else:
+            bits = block.copies > 0 if coding == "carrier" else block.homozygous & ~absent
+        chunks.append(np.packbits(bits, axis=1, bitorder="little"))
+        names += block.names
+        selected += (~absent.any(axis=0) | (missing != "drop_attributes")).tolist()
+        if reference is not None:
+            rows = zip(block.names, block.alleles, block.others, block.frequency.tolist(), strict=True)
+            known += [row for row in rows if row[0] in reference and row[3] == row[3]]
+    if reference is not None:
+        _check_reference(file, reference, known)
+    if not any(selected):
         raise DomainError(
             f"path must be a file with at least one attribute that is kept; got {str(file)!r} without any. Check the "
             "policies for missing genotypes and for sites of many alleles."
         )
-    if remainder.shape[1]:
-        chunks.append(np.packbits(remainder, axis=1, bitorder="little"))
     packed = np.concatenate(chunks, axis=1)
     packed.setflags(write=False)
-    return Panel.from_packed(packed, len(names), people=people, attributes=names)
+    panel = Panel.from_packed(packed, len(names), people=people, attributes=names)
+    return panel if all(selected) else panel.select(attributes=np.flatnonzero(selected))
 
 
-class _ReferenceComparison:
-    """Frequencies of counted alleles beside those of a reference, to find alleles that were swapped."""
-
-    def __init__(self, file: Path, reference: Mapping[str, tuple[str, float]] | None) -> None:
-        self.file, self.reference = file, reference
-        self.compared = 0
-        self.swapped: list[tuple[str, str, float, float]] = []
-        if reference is not None and not isinstance(reference, Mapping):
-            raise DomainError(
-                f"reference must be a mapping from names to alleles and frequencies; got {validate.shown(reference)}. "
-                "Write {'rs1': ('A', 0.25)}."
-            )
-
-    def add(self, block: GenotypeBlock) -> None:
-        """Compare the attributes of a block."""
-        if self.reference is None:
-            return
-        for name, allele, other, result in zip(
-            block.names, block.alleles, block.others, block.frequency.tolist(), strict=True
-        ):
-            if name not in self.reference or result != result:
-                continue
-            wanted, frequency = self._entry(name)
-            if wanted not in (allele, other):
-                raise DomainError(
-                    f"reference must name an allele of each SNP of the file; got {wanted!r} at {name!r}, which has "
-                    f"{allele!r} and {other!r} in {str(self.file)!r}. Its alleles come from another file, or from the "
-                    "other strand."
-                )
-            result = result if wanted == allele else 1 - result
-            self.compared += 1
-            apart = abs(result - frequency)
-            if apart > _FLIPPED_DISTANCE and abs(1 - result - frequency) < apart / 2:
-                self.swapped.append((name, wanted, result, frequency))
-
-    def _entry(self, name: str) -> tuple[str, float]:
-        assert self.reference is not None
-        try:
-            allele, frequency = self.reference[name]
-            if isinstance(allele, str) and 0.0 <= float(frequency) <= 1.0:
-                return allele, float(frequency)
-        except (TypeError, ValueError):
-            pass
+def _check_reference(
+    file: Path, reference: Mapping[str, tuple[str, float]], known: list[tuple[str, str, str, float]]
+) -> None:
+    """Raise if alleles were swapped against a reference, or nothing could be compared."""
+    if not known:
         raise DomainError(
-            f"reference must hold an allele and its frequency between 0 and 1; got "
-            f"{validate.shown(self.reference[name])} at {name!r}. Write {{'rs1': ('A', 0.25)}}."
+            f"reference must know SNPs of the file; got none of those in {str(file)!r}. Compare the names."
         )
-
-    def check(self) -> None:
-        """Raise if alleles were swapped, or nothing could be compared."""
-        if self.reference is None:
-            return
-        if not self.compared:
+    swapped: list[tuple[str, str, float, float]] = []
+    for name, counted, other, count_frequency in known:
+        try:
+            allele, frequency = reference[name]
+            valid = isinstance(allele, str) and 0.0 <= float(frequency) <= 1.0
+        except (TypeError, ValueError):
+            valid = False
+        if not valid:
             raise DomainError(
-                f"reference must know SNPs of the file; got none of those in {str(self.file)!r}. Compare the names."
+                f"reference must hold an allele and its frequency between 0 and 1; got "
+                f"{validate.shown(reference[name])} at {name!r}. Write {{'rs1': ('A', 0.25)}}."
             )
-        if self.swapped:
-            name, allele, result, frequency = self.swapped[0]
+        if allele not in (counted, other):
             raise DomainError(
-                f"path must be a file whose alleles are those of the reference; got {str(self.file)!r}, in which "
-                f"{allele!r} at {name!r} has frequency {result:.4g} instead of {frequency:.4g} ({len(self.swapped)} of "
-                f"{self.compared} SNPs fit with their alleles swapped). Check that the .bim, or the alleles, belong to "
-                "these genotypes."
+                f"reference must name an allele of each SNP of the file; got {allele!r} at {name!r}, which has "
+                f"{counted!r} and {other!r} in {str(file)!r}. Its alleles come from another file, or from the other "
+                "strand."
             )
+        result = count_frequency if allele == counted else 1 - count_frequency
+        distance = abs(result - float(frequency))
+        if distance > _FLIPPED_DISTANCE and abs(1 - result - float(frequency)) < distance / 2:
+            swapped.append((name, allele, result, float(frequency)))
+    if swapped:
+        name, allele, result, frequency = swapped[0]
+        raise DomainError(
+            f"path must be a file whose alleles are those of the reference; got {str(file)!r}, in which "
+            f"{allele!r} at {name!r} has frequency {result:.4g} instead of {frequency:.4g} ({len(swapped)} of "
+            f"{len(known)} SNPs fit with their alleles swapped). Check that the .bim, or the alleles, belong to "
+            "these genotypes."
+        )

@@ -6,20 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base import parallel, validate
+from ...base import validate
 from ...base.errors import DomainError
 from ...base.numerics import FloatArray
-from .noises import GaussianNoise, GeneratorNoise, LaplaceNoise, NoNoise, ScaledNoise
+from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
 from .releases import CombinedReleases, FrequencyRelease
 
 __all__ = ["LikelihoodTerm", "checked_releases", "releases_of", "terms_of"]
 
 # bound: proved - distance up to which an exact release equals frequencies: those of sizes up to 24 differ by 1/600
 _SAME_FREQUENCY = 1e-12
-_TABULATED_PEOPLE = 16  # people up to which a likelihood without a kernel of its own is written for all memberships
-_TABULATED_AT_ONCE = 2**18  # numbers of frequencies that are written at a time: 2 MiB
-# bound: tested by membership/test_releases - relative error of a log likelihood
-_LIKELIHOOD_ERROR = 1e-12
 # bound: none - the least scale of noise, and the largest scale and release: their squares, and quotients of them, stay
 #    doubles
 _LEAST_SCALE, _LARGEST = 1e-100, 1e45
@@ -33,11 +29,10 @@ class LikelihoodTerm(NamedTuple):
     """
 
     kind: str
-    attributes: FloatArray  # (K, m), zeros and ones; tabulated: (0, 0)
-    released: FloatArray  # (m,); tabulated: the log likelihood of each b, in the order of its index sum b_k 2^k
-    scale: FloatArray  # (K,); none: the distance up to which frequencies agree; tabulated: not used
+    attributes: FloatArray  # (K, m), zeros and ones
+    released: FloatArray  # (m,)
+    scale: FloatArray  # (K,); none: the distance up to which frequencies agree
     densities: int = 0  # attributes that the noise has a density in, and no probability
-    error: float = 0.0  # tabulated: bound on the error of the log likelihood
 
 
 def releases_of(model: Any) -> tuple[FrequencyRelease, ...]:
@@ -52,10 +47,10 @@ def releases_of(model: Any) -> tuple[FrequencyRelease, ...]:
             "fastpriv.membership."
         )
     for part in parts:
-        if isinstance(part.noise, GeneratorNoise):
+        if not part.noise.has_likelihood(part.clip):
             raise DomainError(
-                f"model must have noise of a known likelihood; got {part.noise!r}. Train an attacker on simulated "
-                "releases instead."
+                f"model must have noise of a known likelihood; got {part!r}. Train an attacker on simulated releases "
+                "instead."
             )
         if not isinstance(part.noise, ScaledNoise):
             continue
@@ -106,24 +101,4 @@ def terms_of(part: FrequencyRelease, people: FloatArray, released: FloatArray) -
         if inside.any():
             result.append(LikelihoodTerm("gaussian", people[:, inside], released[inside], scale, int(inside.sum())))
         return result
-    if inside.all():
-        return [LikelihoodTerm("linfinity", people, released, scale, released.size)]
-    return [_tabulated(part, released)]
-
-
-def _tabulated(part: FrequencyRelease, released: FloatArray) -> LikelihoodTerm:
-    """The log likelihood of each membership, for noise that the kernel has no term of."""
-    people = part.n_people
-    if people > _TABULATED_PEOPLE:
-        raise DomainError(
-            f"model must be of at most {_TABULATED_PEOPLE} people where L-infinity noise is clipped; got {people}. "
-            "Release without clipping, or add Laplace or Gaussian noise."
-        )
-    logs = np.full(2**people, -np.inf)
-    step = max(1, _TABULATED_AT_ONCE // part.n_attributes)
-    for block in parallel.blocks(2**people - 1, step):
-        index = np.arange(block.start, block.stop) + 1
-        members = (index[:, None] >> np.arange(people)) & 1 == 1
-        logs[index] = part.log_likelihood(released, members)
-    error = _LIKELIHOOD_ERROR * float(np.max(np.abs(logs[1:]), initial=1.0, where=np.isfinite(logs[1:])))
-    return LikelihoodTerm("tabulated", np.zeros((0, 0)), logs, np.ones(people), error=error)
+    return [LikelihoodTerm("linfinity", people, released, scale, released.size)]

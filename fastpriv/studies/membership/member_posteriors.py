@@ -7,10 +7,8 @@ over all b where K is at most 24, ``posterior_sampling`` draws from the posterio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,7 @@ from ...sampling.statistics.chain_convergence import LEAST_SAMPLES, R_HAT_LIMIT
 from .attackers import Attacker
 from .likelihood_terms import LikelihoodTerm, checked_releases, releases_of, terms_of
 from .posterior_enumeration import MAX_PEOPLE, Enumeration, enumerate_subsets
-from .posterior_sampling import Chains, SampledPosterior, covariance, sample_posterior
+from .posterior_sampling import SampledPosterior, sample_posterior
 from .priors import BernoulliMembership, MembershipPrior
 from .releases import CombinedReleases, FrequencyRelease
 
@@ -62,10 +60,6 @@ class MembershipPosterior(Result):
         Of chains: split R-hat and effective sample size of each person's membership.
     cost : mapping, optional
         What was spent.
-    _covariance : callable, optional
-        The function behind ``covariance()``; not for callers.
-    _chains : list, optional
-        What ``resume`` continues; not for callers.
 
     Examples
     --------
@@ -86,32 +80,12 @@ class MembershipPosterior(Result):
     r_hat: FloatArray | None = None
     effective_samples: FloatArray | None = None
     cost: Mapping[str, Any] = field(default_factory=dict)
-    _covariance: Callable[[], Estimate] | None = field(default=None, repr=False, compare=False)
-    _chains: list[Chains] | None = field(default=None, repr=False, compare=False)
-
-    def covariance(self) -> Estimate:
-        """Cov(b_k, b_l | r) of all pairs of people, shape (..., K, K).
-
-        Examples
-        --------
-        >>> from fastpriv.membership import FixedSizeMembership, FrequencyRelease, GaussianNoise, Panel
-        >>> from fastpriv.membership import membership_posterior
-        >>> model = FrequencyRelease(Panel([[1], [1], [0]]), FixedSizeMembership(1), GaussianNoise(0.5))
-        >>> membership_posterior(model, [0.5]).covariance().value.round(4).tolist()
-        [[0.2222, -0.1111, -0.1111], [-0.1111, 0.2222, -0.1111], [-0.1111, -0.1111, 0.2222]]
-        """
-        if self._covariance is None:
-            raise DomainError(
-                "covariance must be asked of the result of membership_posterior; got one that was built otherwise. "
-                "Call membership_posterior again."
-            )
-        return self._covariance()
 
 
 def membership_posterior(
     model: FrequencyRelease | CombinedReleases, released: Any, *, method: str = "auto", sweeps: int = 2000,
     chains: int = 4, temperatures: int = 1, confidence: float = 0.95, rng: RNGLike = None,
-    resume: MembershipPosterior | None = None, n_jobs: int | None = None, progress: Progress = None,
+    n_jobs: int | None = None, progress: Progress = None,
 ) -> MembershipPosterior:  # fmt: skip
     """The posterior of the membership of each person given a release.
 
@@ -135,9 +109,6 @@ def membership_posterior(
         Level of the intervals of sampled probabilities.
     rng : int, Generator or None
         Source of random numbers of chains.
-    resume : MembershipPosterior, optional
-        A sampled result, or attribute ``best`` of the KeyboardInterrupt that ended a call, of the same model, releases
-        and ``rng``: ``sweeps`` more are done.
     n_jobs : int, optional
         Number of threads.
     progress : bool or callable, optional
@@ -193,7 +164,7 @@ def membership_posterior(
     }
     people = model.n_people
     if method == "gibbs" or (method == "auto" and people > MAX_PEOPLE):
-        return _sampled(parts, arrays, shape, resume, options, n_jobs, progress)
+        return _sampled(parts, arrays, shape, options, n_jobs, progress)
     if people > MAX_PEOPLE:
         raise DomainError(
             f"model must be of at most {MAX_PEOPLE} people for enumeration; got {people}. Sample from the posterior "
@@ -296,33 +267,23 @@ def _log_prior_error(log_odds: FloatArray, size_weights: FloatArray) -> float:
     return _FEW_ROUNDINGS * (float(np.sum(np.abs(log_odds) + 1.0)) + largest + 1.0)
 
 
-def _each_enumerated(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], n_jobs: int | None, covariance: bool
-) -> list[Enumeration]:
+def _enumerated(
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], n_jobs: int | None
+) -> MembershipPosterior:
     """The sums of a batch of releases; of a single one the threads share the sum."""
-    people = parts[0].n_people
+    people, count = parts[0].n_people, len(arrays[0])
     log_odds, size_weights = parts[0].prior.log_prior(people)
     error = _log_prior_error(log_odds, size_weights)
     matrices = [part.panel.to_array().astype(np.float64) for part in parts]
-    count = len(arrays[0])
 
     def enumerated(index: int) -> Enumeration:
         terms: list[LikelihoodTerm] = []
         for part, matrix, array in zip(parts, matrices, arrays, strict=True):
             terms += terms_of(part, matrix, array[index])
-        return enumerate_subsets(
-            log_odds, size_weights, terms, prior_error=error, covariance=covariance, n_jobs=n_jobs if count == 1 else 1
-        )
+        return enumerate_subsets(log_odds, size_weights, terms, prior_error=error, n_jobs=n_jobs if count == 1 else 1)
 
     brief = count * 2**people < _BRIEF
-    return list(parallel.ordered_map(enumerated, range(count), n_jobs=n_jobs, shared=True, brief=brief))
-
-
-def _enumerated(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], n_jobs: int | None
-) -> MembershipPosterior:
-    people, count = parts[0].n_people, len(arrays[0])
-    each = _each_enumerated(parts, arrays, n_jobs, covariance=False)
+    each = list(parallel.ordered_map(enumerated, range(count), n_jobs=n_jobs, shared=True, brief=brief))
     whole = (*shape, people)
     odds, odds_error = (np.array([entry[i] for entry in each]).reshape(whole) for i in (0, 1))
     numbers = np.array([element[2:6] for element in each]).reshape(count, 4)
@@ -339,39 +300,16 @@ def _enumerated(
         entropy=_certified(numbers[:, 2], numbers[:, 3], shape, "nats", least=0.0, most=most),
         mixed=True if shape == () else np.ones(shape, dtype=bool),
         cost={"memberships": count * 2**people},
-        _covariance=partial(_enumerated_covariance, parts, arrays, shape, n_jobs),
     )
 
 
-def _enumerated_covariance(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], n_jobs: int | None
-) -> Estimate:
-    each = _each_enumerated(parts, arrays, n_jobs, covariance=True)
-    values = np.array([item.covariance for item in each])
-    errors = np.broadcast_to(np.array([entry.covariance_error for entry in each])[:, None, None], values.shape)
-    return _certified(values, errors, (*shape, *values.shape[1:]), "1", least=-0.25, most=0.25)
-
-
 def _sampled(
-    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], resume: Any,
+    parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...],
     options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
 ) -> MembershipPosterior:  # fmt: skip
     """The posteriors of a batch of releases by Gibbs sampling."""
     people, level = parts[0].n_people, options["confidence"]
     whole = (*shape, people)
-    earlier = None
-    if resume is not None:
-        earlier = getattr(resume, "_chains", None)
-        same = (
-            earlier is not None
-            and len(earlier) == len(arrays[0])
-            and earlier[0].last.shape == (options["chains"], options["temperatures"], people)
-        )
-        if not same:
-            raise DomainError(
-                f"resume must be a sampled posterior of the same model, releases and chains; got "
-                f"{validate.shown(resume)}. Pass the result of membership_posterior."
-            )
 
     def result(found: list[SampledPosterior]) -> MembershipPosterior:
         chance, odds, lower, upper, r_hat, effective = (
@@ -382,7 +320,6 @@ def _sampled(
         words: Any = {"kind": "statistical", "method": "Gibbs sampling", "confidence": level}
         with np.errstate(divide="ignore"):
             low, high = (np.log(end) - np.log1p(-end) for end in (lower, upper))
-        swept = found[0].chains.log_density[0].size
         return MembershipPosterior(
             probabilities=Estimate(chance, lower, upper, unit="probability", **words),
             log_odds=Estimate(odds, np.minimum(low, odds), np.maximum(high, odds), unit="nats", **words),
@@ -390,12 +327,10 @@ def _sampled(
             mixed=bool(mixed) if shape == () else mixed,
             r_hat=r_hat,
             effective_samples=effective,
-            cost={"sweeps": swept, "chains": options["chains"]},
-            _covariance=partial(_sampled_covariance, [one.chains for one in found], (*whole, people), level),
-            _chains=[entry.chains for entry in found],
+            cost={"sweeps": found[0].chains.log_density[0].size, "chains": options["chains"]},
         )
 
-    answer = sample_posterior(parts, arrays, resume=earlier, n_jobs=n_jobs, progress=progress, result=result, **options)
+    answer = sample_posterior(parts, arrays, n_jobs=n_jobs, progress=progress, result=result, **options)
     unmixed = sum(not one.mixed for one in answer)
     if unmixed:
         worst = max(max(float(np.max(one.r_hat)), one.log_density_r_hat) for one in answer)
@@ -406,15 +341,6 @@ def _sampled(
             f"{LEAST_SAMPLES:g}). Take more sweeps or temperatures, or enumerate at most {MAX_PEOPLE} people."
         )
     return result(answer)
-
-
-def _sampled_covariance(chains: Sequence[Chains], shape: tuple[int, ...], level: float) -> Estimate:
-    each = [covariance(chain) for chain in chains]
-    values, errors = (np.array([item[i] for item in each]).reshape(shape) for i in (0, 1))
-    half = NormalDist().inv_cdf(0.5 + 0.5 * level) * errors
-    return Estimate(
-        values, values - half, values + half, kind="statistical", unit="1", method="Gibbs sampling", confidence=level
-    )
 
 
 def _certified(

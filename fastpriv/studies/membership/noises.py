@@ -49,6 +49,10 @@ class Noise(ValueObject):
         """Log likelihood of releases (..., m), given frequencies (..., m) of members of these sizes (...)."""
         raise NotImplementedError
 
+    def has_likelihood(self, clip: bool) -> bool:
+        """Whether the likelihood of releases, clipped or not, is known."""
+        return True
+
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """Privacy where the frequencies of neighbours differ by at most ``step`` in each entry, attained in all.
 
@@ -340,20 +344,16 @@ class LInfinityNoise(ScaledNoise):
         radius = rng.standard_gamma(shape[1] + 1, size=(shape[0], 1))
         return np.asarray(radius * rng.uniform(-1.0, 1.0, size=shape))
 
+    def has_likelihood(self, clip: bool) -> bool:
+        """Not of clipped releases."""
+        return not clip
+
     def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
-        """The log density; with clipped entries its integral over them, which is a finite sum of positive terms."""
-        scale = self.scale_of(sizes)
-        m = released.shape[-1]
-        distance = np.abs(released - frequencies)
+        """The log density."""
+        scale, m = self.scale_of(sizes), released.shape[-1]
         with np.errstate(over="ignore"):
-            logs = np.array(-distance.max(axis=-1) / scale - (m * (np.log(scale) + LOG_2) + math.lgamma(m + 1)))
-        if clip:
-            censored = np.broadcast_to((released == 0.0) | (released == 1.0), distance.shape)
-            scale = np.broadcast_to(scale, logs.shape)
-            for index in np.argwhere(censored.any(axis=-1)).tolist():
-                row = tuple(index)
-                logs[row] += _log_censored_factor(distance[row], censored[row], float(scale[row]))
-        return logs
+            distance = np.abs(released - frequencies).max(axis=-1)
+            return np.array(-distance / scale - (m * (np.log(scale) + LOG_2) + math.lgamma(m + 1)))
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """l-infinity distance over the scale."""
@@ -428,12 +428,9 @@ class GeneratorNoise(Noise):
             )
         return noise if self.dither is None else noise + self.dither.draw(membership, n_attributes, rng)
 
-    def log_likelihood(self, released: FloatArray, frequencies: FloatArray, sizes: IntArray, clip: bool) -> FloatArray:
-        """Not known: an integral over the seeds."""
-        raise DomainError(
-            f"noise must have a likelihood that is known; got {self!r}. Attack the releases of a generator with an "
-            "attacker that is trained on simulated ones."
-        )
+    def has_likelihood(self, clip: bool) -> bool:
+        """It would be an integral over the seeds."""
+        return False
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """What the dither proves, as the noise of the function moves an entry by at most 1 between neighbours."""
@@ -456,26 +453,6 @@ def _censored(released: FloatArray, frequencies: FloatArray) -> tuple[NDArray[np
     """Which entries were clipped, and how far the noise had to move them at least."""
     zero, item = released == 0.0, released == 1.0
     return zero | item, np.where(zero, frequencies, 1.0 - frequencies)
-
-
-def _log_censored_factor(distance: FloatArray, censored: NDArray[np.bool_], scale: float) -> float:
-    """What the integral over clipped entries is, relative to the density at their least distances; in logs.
-
-    Let T be the largest distance of all, and a_j the least of clipped entry j. The integral of exp(-max |y| / c) over
-    |y_j| >= a_j is that of exp(-t / c) / c times the volume where no |y_j| exceeds t, over t >= T; with t = T + c s it
-    is exp(-T / c) c^k times the integral of exp(-s) prod (d_j + s), d_j = (T - a_j) / c. The coefficients of the
-    product times i! are w_i, and one more factor makes d w_i + i w_(i-1) of them.
-    """
-    with np.errstate(divide="ignore"):
-        logs = np.log(distance.max() - distance[censored]) - math.log(scale)
-    steps = np.log(np.arange(1, logs.size + 1))
-    w = np.full(logs.size + 1, -np.inf)
-    w[0] = 0.0
-    for k, log in enumerate(logs.tolist(), start=1):
-        w[1 : k + 1] = np.logaddexp(w[1 : k + 1] + log, steps[:k] + w[:k])
-        w[0] += log
-    total: float = float(np.logaddexp.reduce(w)) + logs.size * math.log(scale)
-    return total
 
 
 def _least_scale(sensitivity: int, n: FloatArray, epsilon: FloatArray) -> FloatArray:

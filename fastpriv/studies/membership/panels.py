@@ -25,7 +25,6 @@ __all__ = ["ByteArray", "Panel", "StringArray", "member_frequencies", "membershi
 ByteArray = NDArray[np.uint8]
 StringArray = NDArray[np.str_]
 _BLOCK_BYTES = 2**24  # of unpacked entries at a time
-_NAMES_SHOWN = 5  # of attributes, in an error
 _PRODUCT_PEOPLE, _PRODUCT_COLUMNS = 2**12, 128  # people and columns of a block of D x, which threads share out
 _COUNT_COLUMNS = 2**10  # attributes of a block of counts, a multiple of 8
 _GRAM_ROWS = 64  # people of a block of the Gram matrix
@@ -191,40 +190,7 @@ class Panel(ValueObject):
 
     def frequencies(self) -> FloatArray:
         """Fraction of the people who have each attribute, shape (m,)."""
-        return self._totals() / self.n_people
-
-    def _totals(self) -> IntArray:
-        return self.counts(np.ones(self.n_people, dtype=np.bool_))
-
-    def monomorphic(self) -> IndexArray:
-        """Attributes that all people have or none has, as numbers; ``attribute`` gives the name of one.
-
-        Examples
-        --------
-        >>> from fastpriv.membership import Panel
-        >>> Panel([[1, 0, 1], [0, 0, 1]]).monomorphic()
-        array([1, 2])
-        """
-        totals = self._totals()
-        return np.flatnonzero((totals == 0) | (totals == self.n_people))
-
-    def require_variation(self, name: str = "panel") -> None:
-        """Raise ``DomainError`` with the names of monomorphic attributes, if there are any.
-
-        Parameters
-        ----------
-        name : str, default "panel"
-            What the error calls the panel.
-        """
-        constant = self.monomorphic()
-        if constant.size:
-            first = ", ".join(self.attribute(j) for j in constant[:_NAMES_SHOWN])
-            dots = ", ..." if constant.size > _NAMES_SHOWN else ""
-            raise DomainError(
-                f"{name} must vary in every attribute; got {constant.size} of {self.n_attributes} that all people have "
-                f"or none has: {first}{dots}. Leave them out: numpy.delete(numpy.arange(m), panel.monomorphic()) are "
-                "the others, for select(attributes=...)."
-            )
+        return self.counts(np.ones(self.n_people, dtype=np.bool_)) / self.n_people
 
     def overlap(self, references: Panel) -> PanelOverlap:
         """People who are in both panels, by name and by their attributes.

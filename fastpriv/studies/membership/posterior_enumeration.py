@@ -64,7 +64,6 @@ _EXPONENT_ROUNDINGS = 2.1
 # bound: proved - roundings of an exponential, in units of u |E - M|
 _TERM_ROUNDINGS = 5.0
 _SPLIT = 2.0**27 + 1  # Veltkamp's factor: halves of 26 bits
-_PAIR_BLOCK = 512  # rows whose products are summed in plain doubles
 
 
 _Pair = tuple[Any, Any]  # an unevaluated sum of two doubles, or of arrays of them
@@ -80,8 +79,6 @@ class Enumeration(NamedTuple):
     entropy: float
     entropy_error: float
     mode: Any  # (K,) bool: the most probable b, the first of equal ones
-    covariance: FloatArray | None  # (K, K)
-    covariance_error: float
 
 
 class _Built(NamedTuple):
@@ -91,7 +88,6 @@ class _Built(NamedTuple):
     error: float
     expected: float  # about where its exponent lies at the membership that made the release
     relative: float = 0.0  # a further error, relative to the exponent of the term
-    most: float = 0.0  # the largest exponent where it is above 0
 
 
 class _Sweep(NamedTuple):
@@ -103,25 +99,29 @@ class _Sweep(NamedTuple):
     sides: FloatArray  # (people, 2, 2): without and with a person, the maximum and the sum relative to it
     far: Any  # (people,): whether a side of a person may lack something
     mode: int
-    covariance: FloatArray | None  # masses of pairs over Z
 
 
 def enumerate_subsets(
     log_odds: FloatArray, size_weights: FloatArray, terms: Sequence[LikelihoodTerm], *, prior_error: float = 0.0,
-    covariance: bool = False, n_jobs: int | None = None,
+    n_jobs: int | None = None,
 ) -> Enumeration:  # fmt: skip
     """Sum over all memberships; ``prior_error`` bounds the error of the log prior of each."""
+    if len(terms) > _membership_posterior.MAX_TERMS:
+        raise DomainError(
+            f"model must be of at most {_membership_posterior.MAX_TERMS} likelihoods of releases for enumeration; got "
+            f"{len(terms)}. Pool Gaussian releases by CombinedReleases.pooled."
+        )
     people = log_odds.size
     padded = max(people, _LEAST_PEOPLE)
     odds = np.concatenate([log_odds, np.full(padded - people, _NEVER)])
     weights, constant, weights_error = _normalised(size_weights, terms)
     weights = np.concatenate([weights, np.full(padded - people, _NEVER)])
     order = np.arange(padded)
-    pooled, low = _pooled(terms), _low(padded, terms)
-    built = [_built(term, order, padded, low) for term in pooled]
+    low = _low(padded, terms)
+    built = [_built(term, order, padded, low) for term in terms]
     reference = math.fsum(entry.expected for entry in built)
     tau = 1.01 * (prior_error + weights_error + math.fsum(one.error for one in built))
-    sweep = _sweep(built, low, odds, weights, reference, covariance, n_jobs)
+    sweep = _sweep(built, low, odds, weights, reference, n_jobs)
     if sweep.most < _IMPOSSIBLE:
         raise DomainError(
             "released must be possible under the model; got frequencies that no set of members has. Check the panel, "
@@ -129,21 +129,19 @@ def enumerate_subsets(
         )
     if abs(sweep.most) > _NEAR_REFERENCE:
         reference += sweep.most
-        sweep = _sweep(built, low, odds, weights, reference, covariance, n_jobs)
+        sweep = _sweep(built, low, odds, weights, reference, n_jobs)
     sides = sweep.sides
     if sweep.far[:people].any():  # with the halves exchanged every low person is a high one
         order = np.roll(order, -low)
-        swapped = [_built(term, order, padded, low) for term in pooled]
-        other = _sweep(swapped, low, odds[order], weights, reference, False, n_jobs)
+        swapped = [_built(term, order, padded, low) for term in terms]
+        other = _sweep(swapped, low, odds[order], weights, reference, n_jobs)
         sides = np.where(sweep.far[:, None, None], other.sides[np.argsort(order)], sides)
     sides = sides[:people]
     # what is relative to terms, none of which exceeds reference and exponent less the prior
     relative = 1.01 * max(item.relative for item in built)
     prior_size = float(np.sum(np.abs(log_odds)))
     prior_size += float(np.max(np.abs(weights), where=weights > _IMPOSSIBLE, initial=0.0))
-    tau += relative * (
-        abs(reference) + prior_size + math.fsum(element.most for element in built) + people * LOG_2 + 1.0
-    )
+    tau += relative * (abs(reference) + prior_size + people * LOG_2 + 1.0)
     relative += _EXPONENT_ROUNDINGS * UNIT_ROUNDOFF
     roundings = UNIT_ROUNDOFF * (_SUM_ROUNDINGS + _TERM_ROUNDINGS * (people * LOG_2 + 1.0))
     side_error = tau + relative * np.abs(sides[..., 0]) + roundings
@@ -168,22 +166,12 @@ def enumerate_subsets(
     else:
         entropy_error = most
     mode = (sweep.mode >> np.arange(people)) & 1 == 1
-    pairs, pairs_error = None, 0.0
-    if sweep.covariance is not None:
-        chance = 1.0 / (1.0 + special.exp(-np.clip(result, -745.0, 745.0)))
-        joint = sweep.covariance[:people, :people].copy()
-        np.fill_diagonal(joint, chance)
-        pairs = joint - np.outer(chance, chance)
-        relative = 2.02 * (at_most + roundings) + 2000 * UNIT_ROUNDOFF
-        pairs_error = min(1.0, 3.0 * (relative + float(np.max(error))))
-    return Enumeration(
-        result, error, evidence, evidence_error, min(entropy, most), entropy_error, mode, pairs, pairs_error
-    )
+    return Enumeration(result, error, evidence, evidence_error, min(entropy, most), entropy_error, mode)
 
 
 def _low(people: int, terms: Sequence[LikelihoodTerm]) -> int:
     """How many people are in the low half, those of a row of the kernel: fewer where tables of attributes are long."""
-    attributes = max((term.released.size for term in terms if term.kind != "tabulated"), default=1)
+    attributes = max((term.released.size for term in terms), default=1)
     low = min(int(_membership_posterior.LOW), people // 2)
     return max(min(low, (_TABLE_SIZE // attributes).bit_length() - 1), 3)
 
@@ -209,56 +197,35 @@ def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tu
     return weights[: people + 1], math.fsum(constants), error
 
 
-def _pooled(terms: Sequence[LikelihoodTerm]) -> list[tuple[LikelihoodTerm, ...]]:
-    """Gaussian terms with one scale for all sizes are one quadratic form; every other term is its own."""
-    together = tuple(term for term in terms if term.kind == "gaussian" and np.all(term.scale == term.scale[0]))
-    groups: list[tuple[LikelihoodTerm, ...]] = [(term,) for term in terms if not any(term is item for item in together)]
-    return [together, *groups] if together else groups
-
-
-def _built(group: tuple[LikelihoodTerm, ...], order: Any, padded: int, low: int) -> _Built:
+def _built(term: LikelihoodTerm, order: Any, padded: int, low: int) -> _Built:
     """The arrays of a term, with the people in this order, of which those from K on do not exist."""
-    (first, *_) = group
-    scale = np.concatenate([first.scale, np.ones(padded - first.scale.size)])
-    if first.kind == "tabulated":
-        return _tabulated_term(first, order, padded, low)
-    if first.kind == "gaussian":
-        return _quadratic(group, scale, order, padded, low)
-    people = np.zeros((padded, first.released.size))
-    people[: first.attributes.shape[0]] = first.attributes
-    if first.kind == "censored":
+    scale = np.concatenate([term.scale, np.ones(padded - term.scale.size)])
+    people = np.zeros((padded, term.released.size))
+    people[: term.attributes.shape[0]] = term.attributes
+    if term.kind == "gaussian":
+        return _quadratic(term, people[order], scale, low)
+    if term.kind == "censored":
         return _censored(people[order], scale, low)
-    return _distances(first, people[order], scale, low)
+    return _distances(term, people[order], scale, low)
 
 
-def _quadratic(group: tuple[LikelihoodTerm, ...], scale: FloatArray, order: Any, padded: int, low: int) -> _Built:
-    """sum over releases of weight <r - d_k, r - d_l> for all pairs, weight 1 for a single one and 1 / s^2 for several.
+def _quadratic(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low: int) -> _Built:
+    """<r - d_k, r - d_l> for all pairs.
 
     With r = r1 + r2, r1 so short that all sums of it are exact, <r, r> by exact sums, and the number of attributes
     that k and l share, every entry is a sum in two doubles: relative to m (max |r| + 1)^2 it is wrong by at most
     m 2^-100. The parts on the grid are exact in all sums; the rest, below half a unit of the grid in each entry, is
     summed with at most 2 K + 10 roundings.
     """
-    high1, high2 = np.zeros((padded, padded)), np.zeros((padded, padded))
-    error = 0.0
-    several = len(group) > 1
-    for term in group:
-        people = np.zeros((padded, term.released.size))
-        people[: term.attributes.shape[0]] = term.attributes
-        item = _inner_products(people[order], term.released)
-        weight, size = (1.0, 0.0), term.released.size * (float(np.max(np.abs(term.released))) + 1.0) ** 2
-        if several:
-            numerator, denominator = _squared(float(term.scale[0]))
-            weight = _two_doubles(denominator, numerator)
-            item = _product(item, weight)
-        error += size * term.released.size * 2.0**-98 * max(weight[0], 1.0 if not several else weight[0])
-        high1, high2 = _sum((high1, high2), item)
+    padded, m = people.shape
+    high1, high2 = _inner_products(people, term.released)
+    error = m * m * (float(np.max(np.abs(term.released))) + 1.0) ** 2 * 2.0**-98
     total = float(np.sum(np.abs(high1))) * (1 + 1e-12) + 1e-290
     grid = 2.0 ** (math.frexp(total)[1] - 51)
     first = np.rint(high1 / grid) * grid
     remainder = (high1 - first) + high2
     n = np.arange(1, padded + 1)
-    squares = [(1, 1) if several else _squared(s) for s in scale]
+    squares = [_squared(s) for s in scale]
     factor = _factor([(-d, 2 * int(k) * int(k) * a) for k, (a, d) in zip(n, squares, strict=True)])
     bits = _bits(low)
     tables = [
@@ -272,7 +239,7 @@ def _quadratic(group: tuple[LikelihoodTerm, ...], scale: FloatArray, order: Any,
     largest = float(np.max(np.abs(factor[0])))
     arrays = {"kind": "quadratic", "vectors": np.ascontiguousarray(vectors), "low": np.stack(tables),
               "factor": _by_size(factor, low, padded)}  # fmt: skip
-    return _Built(arrays, 1.01 * rounding * largest, -0.5 * sum(term.released.size for term in group))
+    return _Built(arrays, 1.01 * rounding * largest, -0.5 * m)
 
 
 def _inner_products(people: FloatArray, released: FloatArray) -> _Pair:
@@ -350,23 +317,9 @@ def _censored(people: FloatArray, scale: FloatArray, low: int) -> _Built:
     return _Built(arrays, 0.0, 0.0, (22.0 + m) * UNIT_ROUNDOFF)
 
 
-def _tabulated_term(term: LikelihoodTerm, order: Any, padded: int, low: int) -> _Built:
-    """One log likelihood for each b."""
-    people = int(term.scale.size)
-    logs = np.full(2**padded, _NEVER)
-    logs[: 2**people] = np.where(np.isneginf(term.released), _NEVER, term.released)
-    axes = [padded - 1 - int(k) for k in order[::-1]]  # the last axis is person 0
-    table = np.ascontiguousarray(logs.reshape((2,) * padded).transpose(axes).reshape(-1, 2**low))
-    finite = term.released[np.isfinite(term.released)]
-    arrays = {"kind": "tabulated", "vectors": np.zeros((padded - low, 1)), "low": table}
-    largest = float(np.max(finite)) if finite.size else 0.0
-    return _Built(arrays, term.error, largest, most=max(largest, 0.0))
-
-
 def _sweep(
-    built: Sequence[_Built], low: int, odds: FloatArray, weights: FloatArray, reference: float, covariance: bool,
-    n_jobs: int | None,
-) -> _Sweep:  # fmt: skip
+    built: Sequence[_Built], low: int, odds: FloatArray, weights: FloatArray, reference: float, n_jobs: int | None
+) -> _Sweep:
     """Visit all rows, in tasks of a size that depends on the work alone, and merge their sums in order."""
     people = odds.size
     high = people - low
@@ -391,13 +344,13 @@ def _sweep(
 
     def visited(part: slice) -> tuple[FloatArray, Any]:
         out = np.empty((3, part.stop - part.start))
-        return out, model.rows(part.start, part.stop, out, covariance)
+        return out, model.rows(part.start, part.stop, out)
 
     tasks = parallel.blocks(rows, size)
     parts = list(parallel.ordered_map(visited, tasks, n_jobs=n_jobs, shared=True, brief=len(tasks) == 1))
     top, mass, moment = np.ascontiguousarray(np.concatenate([out for out, _ in parts], axis=1))
     most, total, moments = _membership_posterior.total(top, mass, moment)
-    mode = next(int(one[4]) for _, one in parts if one[3] == most)
+    mode = next(int(one[3]) for _, one in parts if one[2] == most)
     column_top = max(one[1] for _, one in parts)
     factors = [float(special.exp(entry[1] - column_top)) for _, entry in parts]
     columns, lost = np.zeros(2**low), np.zeros(2**low)
@@ -411,28 +364,7 @@ def _sweep(
         sides[k, :, 1] = [math.fsum(split[:, side].ravel().tolist()) for side in (0, 1)]
         far[k] = not sides[k, :, 1].min() > _FAR * sides[k, :, 1].sum()
     sides[low:] = _membership_posterior.sides(top, mass, high)
-    pairs = None
-    if covariance:
-        mixed = np.zeros((high, low))
-        for (_, element), factor in zip(parts, factors, strict=True):
-            mixed += element[2] * factor
-        scaled = mass * special.exp(np.maximum(top - most, -745.0)) * (top - most > -745.0)
-        pairs = np.empty((people, people))
-        pairs[low:, low:] = _pair_masses(scaled, high) / total
-        pairs[:low, :low] = _pair_masses(columns, low) / math.fsum(columns.tolist())
-        pairs[low:, :low] = mixed / math.fsum(columns.tolist())
-        pairs[:low, low:] = pairs[low:, :low].T
-    return _Sweep(most, total, moments, sides, far, mode, pairs)
-
-
-def _pair_masses(weights: FloatArray, count: int) -> FloatArray:
-    """Mass of the subsets that have both bits, for all pairs of ``count`` bits of the index."""
-    total = np.zeros((count, count))
-    for part in parallel.blocks(weights.size, _PAIR_BLOCK):
-        index = np.arange(part.start, part.stop)
-        bits = ((index[None, :] >> np.arange(count)[:, None]) & 1).astype(np.float64)
-        total += matrix_product.product(bits * weights[part], bits)
-    return total
+    return _Sweep(most, total, moments, sides, far, mode)
 
 
 @lru_cache(maxsize=16)
@@ -454,14 +386,12 @@ def _by_size(values: FloatArray, low: int, people: int) -> FloatArray:
 
 def _factor(ratios: Sequence[tuple[int, int]]) -> FloatArray:
     """Ratios of integers at n = 1 ... K as 26 bits and a double, (2, K + 1); 0 at n = 0."""
-    return np.array([(0.0, 0.0), *(_two_doubles(a, b, upper=True) for a, b in ratios)]).T
+    return np.array([(0.0, 0.0), *(_two_doubles(a, b) for a, b in ratios)]).T
 
 
-def _two_doubles(numerator: int, denominator: int, upper: bool = False) -> tuple[float, float]:
-    """A ratio as a double, or 26 bits of it, and a rest."""
-    first = numerator / denominator
-    if upper:
-        first = float(_upper(np.float64(first)))
+def _two_doubles(numerator: int, denominator: int) -> tuple[float, float]:
+    """A ratio as 26 bits of it and a rest."""
+    first = float(_upper(np.float64(numerator / denominator)))
     a, b = first.as_integer_ratio()
     return first, (numerator * b - a * denominator) / (denominator * b)
 
@@ -484,14 +414,3 @@ def _sum(a: _Pair, b: _Pair) -> _Pair:
     lost = (a[0] - (s - t)) + (b[0] - t) + (a[1] + b[1])
     total = s + lost
     return total, lost - (total - s)
-
-
-def _product(a: _Pair, b: tuple[float, float]) -> _Pair:
-    """Product of two numbers in two doubles each, to 2^-100."""
-    p = a[0] * b[0]
-    ah, bh = _upper(a[0]), _upper(b[0])
-    al, bl = a[0] - ah, b[0] - bh
-    lost = (((ah * bh - p) + ah * bl) + al * bh) + al * bl
-    lost = lost + (a[0] * b[1] + a[1] * b[0])
-    total = p + lost
-    return total, lost - (total - p)

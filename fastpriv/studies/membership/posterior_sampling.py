@@ -1,8 +1,8 @@
 """The posterior of a membership by Gibbs sampling, for any number of people.
 
 Notation: b_k = 1 if person k is a member; the steps are in csrc/membership/fp_membership_gibbs.h.  A block is a fixed
-number of sweeps with a random stream of its own, whose key is (release, chain, block), so that the numbers depend
-neither on threads nor on where a call was interrupted.
+number of sweeps with a random stream of its own, whose key is (release, chain, block), so that the numbers do
+not depend on threads.
 
 The first quarter of each chain is dropped.  P(b_k = 1 | r) is estimated by the mean over sweeps of
 P(b_k = 1 | all others), where members are offered flips, and by the mean of b_k where they are exchanged; its error by
@@ -10,6 +10,8 @@ the spread of the means of blocks.  Split R-hat compares halves of chains (Vehta
 Buerkner, Rank-normalization, folding, and localization: an improved R-hat, Bayesian Analysis 16(2), 2021): for b_k,
 which has two values, ranks are an affine function of it, so that the rank-normalised R-hat is that of b_k itself.
 """
+
+# bounds: none - a linear estimate that chains start from takes variances of noises
 
 from __future__ import annotations
 
@@ -37,8 +39,7 @@ from ...sampling.statistics.chain_convergence import (
 )
 from ..kernels import _membership_gibbs
 from .likelihood_terms import LikelihoodTerm, terms_of
-from .linear_estimate import linear_estimates
-from .noises import GaussianNoise, LInfinityNoise, NoNoise
+from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
 from .panels import ByteArray
 from .priors import FixedSizeMembership
 from .releases import FrequencyRelease
@@ -49,6 +50,8 @@ _BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a 
 _WARM_UP = 0.25  # the part of a chain that is dropped
 _ROUNDS = 8  # of a call, between two of which progress is told and an interruption keeps what is done
 _TEMPERATURE_RATIO = 0.5  # between neighbouring inverse temperatures
+# bound: none - least variance of noise in a linear estimate: the inverse exists, and 1e-5 of noise changes nothing
+_LEAST_VARIANCE = 1e-10
 _SAME_ESTIMATE = 1e9  # linear estimates that agree in nine digits are equal, on any processor
 
 
@@ -57,7 +60,6 @@ class Chains(NamedTuple):
 
     probability: FloatArray  # (chains, blocks, 2, K): means over a block of P(b_k = 1 | others) and its complement
     frequency: FloatArray  # (chains, blocks, K): means of b_k
-    states: ByteArray  # (chains, blocks, block, bytes): b in packed bits
     log_density: FloatArray  # (chains, blocks, block)
     last: ByteArray  # (chains, replicas, K)
     mode: BoolArray  # (K,)
@@ -80,7 +82,7 @@ class SampledPosterior(NamedTuple):
 
 def sample_posterior(
     parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], *, sweeps: int, chains: int, temperatures: int,
-    confidence: float, rng: Any, resume: Sequence[Chains] | None, n_jobs: int | None, progress: Progress,
+    confidence: float, rng: Any, n_jobs: int | None, progress: Progress,
     result: Callable[[list[SampledPosterior]], Any],
 ) -> list[SampledPosterior]:  # fmt: skip
     """Run the chains of all releases.
@@ -94,22 +96,13 @@ def sample_posterior(
                 f"model must have noise for Gibbs sampling; got {part!r}. Exact frequencies are solved by enumeration, "
                 "of at most 24 people."
             )
-        if isinstance(part.noise, LInfinityNoise) and part.clip:
-            raise DomainError(
-                f"model must not clip L-infinity noise for Gibbs sampling; got {part!r}. Release without clipping, or "
-                "add Laplace or Gaussian noise."
-            )
     count = len(arrays[0])
     gaussian = [isinstance(part.noise, GaussianNoise) and not part.clip for part in parts]
     grams = [part.panel.gram() if whole else None for part, whole in zip(parts, gaussian, strict=True)]
     models = [_model(parts, [array[i] for array in arrays], grams, temperatures) for i in range(count)]
-    if resume is None:
-        block = max(1, sweeps // _BLOCKS)
-        starts = _starts(parts[0], linear_estimates(parts, arrays), chains, temperatures, root)
-        done = [_empty(start, block) for start in starts]
-    else:
-        done = list(resume)
-        block = done[0].states.shape[2]
+    block = max(1, sweeps // _BLOCKS)
+    starts = _starts(parts[0], _linear_estimates(parts, arrays), chains, temperatures, root)
+    done = [_empty(start, block) for start in starts]
     blocks = max(1, sweeps // block)
     rounds = parallel.blocks(blocks, max(1, -(-blocks // _ROUNDS)))
     pairs = [(release, chain) for release in range(count) for chain in range(chains)]
@@ -133,24 +126,10 @@ def sample_posterior(
         if not done[0].probability.shape[1]:
             raise
         selected = result([_summary(entry, confidence) for entry in done])
-        raise interruption(selected, "interrupted while sampling", ", and continues with resume=") from None
+        raise interruption(selected, "interrupted while sampling") from None
     finally:
         close()
     return [_summary(element, confidence) for element in done]
-
-
-def covariance(chains: Chains) -> tuple[FloatArray, FloatArray]:
-    """Cov(b_k, b_l | r) of the sweeps that are kept, and its standard errors by the spread of chains."""
-    selected = chains.states[:, _warm_up(chains.states.shape[1]) :]
-    people = chains.mode.size
-    each = []
-    for item in selected:
-        b = np.unpackbits(item.reshape(-1, item.shape[-1]), axis=1, count=people).astype(np.float64)
-        each.append(matrix_product.product(b.T, b.T) / len(b))
-    joint = np.mean(each, axis=0)
-    chance = np.diag(joint)
-    spread = np.std(each, axis=0, ddof=1) / math.sqrt(len(each)) if len(each) > 1 else np.full_like(joint, 0.25)
-    return joint - np.outer(chance, chance), spread
 
 
 def _model(
@@ -202,6 +181,29 @@ def _term(term: LikelihoodTerm, gram: Any) -> dict[str, Any]:
     return result | {"kind": kind, "released": np.ascontiguousarray(term.released), "factor": factor}
 
 
+def _linear_estimates(parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray]) -> FloatArray:
+    """Estimates of b, shape (count, K), linear in the releases, as if all had n members and people were independent.
+
+    With q = E b, V = diag(q (1 - q)), noise of variance s^2 and f = D^T b / n, the estimate of least mean square error
+    is q + V (I + D D^T V / (n s)^2)^-1 D (r - D^T q / n) / (n s^2); releases add up.
+    """
+    chance = parts[0].prior.marginals(parts[0].n_people)
+    n = max(float(chance.sum()), 1.0)
+    shared, sums = np.zeros((chance.size, chance.size)), np.zeros((chance.size, len(arrays[0])))
+    for part, array in zip(parts, arrays, strict=True):
+        assert isinstance(part.noise, ScaledNoise)
+        m, variance_of_unit = part.n_attributes, {GaussianNoise: 1, LaplaceNoise: 2}
+        # L-infinity noise is y = R U[-1, 1] with E R^2 = (m + 1)(m + 2) scale^2
+        unit = variance_of_unit.get(type(part.noise), (m + 1) * (m + 2) / 3)
+        precision = 1 / max(unit * float(part.noise.scale_of(round(n))) ** 2, _LEAST_VARIANCE)
+        shared += precision * part.panel.gram()
+        sums += precision * part.panel.products(array.T)
+    variance = chance * (1.0 - chance)
+    deviations = (sums - matrix_product.matrix_vector(shared, chance)[:, None] / n) / n
+    gain = np.linalg.solve(np.eye(chance.size) + shared * variance / n**2, deviations)
+    return np.asarray((chance[:, None] + variance[:, None] * gain).T)
+
+
 def _starts(
     part: FrequencyRelease, estimates: FloatArray, chains: int, temperatures: int, root: Any
 ) -> list[ByteArray]:
@@ -235,39 +237,37 @@ def _starts(
 
 def _empty(start: ByteArray, block: int) -> Chains:
     chains, _, people = start.shape
-    width = -(-people // 8)
     return Chains(
-        np.zeros((chains, 0, 2, people)), np.zeros((chains, 0, people)), np.zeros((chains, 0, block, width), np.uint8),
-        np.zeros((chains, 0, block)), start, np.zeros(people, dtype=bool), -math.inf,
+        np.zeros((chains, 0, 2, people)), np.zeros((chains, 0, people)), np.zeros((chains, 0, block)), start,
+        np.zeros(people, dtype=bool), -math.inf,
     )  # fmt: skip
 
 
 def _advanced(model: Any, chains: Chains, chain: int, blocks: int, root: Any, release: int) -> Any:
     """So many further blocks of one chain."""
-    done, block = chains.states.shape[1:3]
+    done, block = chains.log_density.shape[1:]
     members = chains.last[chain].copy()
-    probability, frequency, states, log_density = [], [], [], []
+    probability, frequency, log_density = [], [], []
     mode, most = chains.mode, chains.mode_log_density
     for number in range(done, done + blocks):
         words = random_streams.stream_words(root, (release, chain, 2 + number), 4)
         sums, visited, densities = model.run(members, words, block)
         probability.append(sums / block)
         frequency.append(visited.mean(axis=0))
-        states.append(np.packbits(visited, axis=1))
         log_density.append(densities)
         best = int(np.argmax(densities))
         if densities[best] > most:
             mode, most = visited[best].astype(bool), float(densities[best])
-    return probability, frequency, states, log_density, members, mode, most
+    return probability, frequency, log_density, members, mode, most
 
 
 def _appended(chains: Chains, found: Sequence[Any]) -> Chains:
     def joined(field: int) -> Any:
         return np.concatenate([chains[field], np.array([item[field] for item in found])], axis=1)
 
-    best = max(found, key=lambda entry: float(entry[6]))
-    last = np.array([element[4] for element in found])
-    return Chains(joined(0), joined(1), joined(2), joined(3), last, best[5], best[6])
+    best = max(found, key=lambda entry: float(entry[5]))
+    last = np.array([element[3] for element in found])
+    return Chains(joined(0), joined(1), joined(2), last, best[4], best[5])
 
 
 def _warm_up(blocks: int) -> int:
@@ -285,7 +285,7 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
     with_member, without = (chains.probability[:, first:, i] for i in (0, 1))
     frequency = chains.frequency[:, first:]
     number, blocks, _people = frequency.shape
-    block = chains.states.shape[2]
+    block = chains.log_density.shape[2]
     items, zeros = (side.mean(axis=(0, 1)) for side in (with_member, without))
     total = number * blocks * block
     chance = items / (items + zeros)

@@ -217,9 +217,14 @@ class FrequencyRelease(ValueObject):
         Raises
         ------
         DomainError
-            For a release that is not finite, or outside of [0, 1] where the model clips; for noise of a generator,
-            whose likelihood is not known.
+            For a release that is not finite, or outside of [0, 1] where the model clips; for noise of a generator and
+            clipped L-infinity noise, whose likelihoods are not known.
         """
+        if not self.noise.has_likelihood(self.clip):
+            raise DomainError(
+                f"noise must have a likelihood that is known; got {self.noise!r}{', clipped' if self.clip else ''}. "
+                "Train an attacker on simulated releases instead."
+            )
         result = self.checked_release(released)
         frequencies, sizes = self._frequencies_and_sizes(b)
         validate.broadcastable("released", result, "b", frequencies)

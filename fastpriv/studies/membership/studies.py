@@ -6,12 +6,9 @@ on further releases of it. An attacker therefore knows the defence it faces.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,11 +24,9 @@ from ...base.files import writable_directory, write_picture, write_text
 from ...base.numerics import BoolArray, FloatArray
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
-from ...base.store import ResultStore
 from ...base.table import CellType, Table
-from ...base.version import VERSION
 from ...report import Details, Pictures, TextTable, page
-from .attack_panels import attack_figure, posterior_axes, roc_axes, roc_curves
+from .attack_panels import attack_figure, roc_axes, roc_curves
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
 from .evaluation import (
     AttackEvaluation,
@@ -42,15 +37,15 @@ from .evaluation import (
     roc_curve,
 )
 from .member_posteriors import BayesAttacker
-from .noises import GeneratorNoise, Noise, NoNoise
+from .noises import Noise, NoNoise
 from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import MembershipPrior
 from .releases import FrequencyRelease
-from .trained_attackers import ClassifierAttacker, NetworkAttacker
+from .trained_attackers import ClassifierAttacker
 
 __all__ = [
-    "AttackOutcome", "AttackStudy", "PosteriorExample", "StudyOptions", "attack_scores", "attack_study", "save_study",
+    "AttackOutcome", "AttackStudy", "StudyOptions", "attack_scores", "attack_study", "save_study",
     "shown", "study_page",
 ]  # fmt: skip
 
@@ -61,7 +56,6 @@ _TITLES = {
 }  # fmt: skip
 # The random stream of each attack on a defence; 0 is that of the releases, 2 belonged to an attack of earlier versions.
 _STREAMS = {"bayes": 1, "fixed": 3, "adaptive": 4, "score": 5, "tree": 6, "svm": 7, "logistic": 8, "network": 9}
-_EXAMPLE_STREAM = 10  # the random stream of the posterior of the first release
 _DPI = 110  # dots per inch of written pictures: a figure is four panels wide
 # What the columns of the table say.
 _MEANINGS = {
@@ -73,8 +67,8 @@ _MEANINGS = {
 }
 # Caption of the pictures of a defence.
 _CAPTION = (
-    "Left: true-positive against false-positive rate, pooled over releases; the band, of the strongest attack, holds "
-    "at all thresholds together. Right: the first release; who is thought a member, and who is one (shaded)."
+    "True-positive against false-positive rate, pooled over releases; the band, of the strongest attack, holds at all "
+    "thresholds together."
 )
 _SWEEPS = 1000  # of each chain where the posterior is sampled: a study needs an order of people, not digits
 
@@ -177,40 +171,6 @@ class AttackOutcome(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PosteriorExample(Result):
-    """Who is thought a member after one release of a defence.
-
-    Parameters
-    ----------
-    defence : str
-        Its name.
-    membership : ndarray of bool, shape (K,)
-        Who was in.
-    probabilities : Estimate, shape (K,)
-        Posterior probabilities of membership.
-    people : tuple of str
-        Names.
-    prior : ndarray, shape (K,)
-        Probabilities before the release.
-
-    Examples
-    --------
-    >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, StudyOptions, attack_study
-    >>> panel, others = Panel([[1, 0, 1], [0, 1, 0]]), Panel([[0, 0, 0], [1, 1, 1], [1, 0, 0]])
-    >>> prior, noise = FixedSizeMembership(1), {"noise": GaussianNoise(0.3)}
-    >>> study = attack_study(panel, others, prior, noise, StudyOptions(n_releases=200), rng=1)
-    >>> study.examples[0].people
-    ('0', '1')
-    """
-
-    defence: str
-    membership: BoolArray
-    probabilities: Estimate
-    people: tuple[str, ...]
-    prior: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AttackStudy(Table, Result):
     """All attacks on all defences.
 
@@ -218,8 +178,6 @@ class AttackStudy(Table, Result):
     ----------
     outcomes : tuple of AttackOutcome
         Defence by defence.
-    examples : tuple of PosteriorExample
-        One release of each defence whose posterior is known.
     constant_loss : Estimate
         Utility loss of the release of a constant, the frequencies of all people, which says nothing of who is in.
     settings : mapping
@@ -242,7 +200,6 @@ class AttackStudy(Table, Result):
     """
 
     outcomes: tuple[AttackOutcome, ...]
-    examples: tuple[PosteriorExample, ...]
     constant_loss: Estimate
     settings: Mapping[str, Any]
 
@@ -298,8 +255,7 @@ class AttackStudy(Table, Result):
 
 def attack_study(
     panel: Panel, references: Panel, prior: MembershipPrior, defences: Mapping[str, Noise],
-    options: StudyOptions | None = None, *, rng: RNGLike = None, store: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None, progress: Progress = None,
+    options: StudyOptions | None = None, *, rng: RNGLike = None, n_jobs: int | None = None, progress: Progress = None,
 ) -> AttackStudy:  # fmt: skip
     """Run attacks on releases of each defence, and evaluate them.
 
@@ -317,9 +273,6 @@ def attack_study(
         Which attacks, how many releases, and how they are evaluated.
     rng : int, Generator or None
         Source of random numbers.
-    store : path-like, optional
-        A file that keeps the scores of each attack on each defence: the same call goes on where it was stopped. It
-        needs an integer ``rng``.
     n_jobs : int, optional
         Number of threads.
     progress : bool or callable, optional
@@ -332,7 +285,7 @@ def attack_study(
     Raises
     ------
     DomainError, ShapeError
-        For no defences, a store without an integer seed, and what attackers and releases raise.
+        For no defences, and what attackers and releases raise.
 
     Notes
     -----
@@ -362,8 +315,6 @@ def attack_study(
             '{"none": NoNoise()}.'
         )
     parallel.checked(n_jobs, progress)
-    if store is not None and not isinstance(rng, (int, np.integer)):
-        raise DomainError(f"rng must be an integer with a store; got {validate.shown(rng)}. Pass rng=0, say.")
     root = random_streams.root(rng)
     models = {str(name): FrequencyRelease(panel, prior, noise, clip=options.clip) for name, noise in defences.items()}
     settings = {
@@ -373,64 +324,30 @@ def attack_study(
     }  # fmt: skip
     level = options.confidence
     report, close = parallel.progress_reporter(progress, len(models) * len(options.attacks))
-    outcomes, examples, done = [], [], 0
+    outcomes: list[AttackOutcome] = []
     try:
-        with nullcontext() if store is None else _opened(store, settings, panel, references) as selected:
-            for index, (defence, model) in enumerate(models.items()):
-                result = model.simulate(options.n_releases, rng=_stream(root, index, 0))
-                loss = mean_over_simulations(
-                    np.abs(result.released - model.frequencies(result.membership)).mean(axis=1), level, "1"
+        for index, (defence, model) in enumerate(models.items()):
+            result = model.simulate(options.n_releases, rng=_stream(root, index, 0))
+            errors = np.abs(result.released - model.frequencies(result.membership))
+            loss = mean_over_simulations(errors.mean(axis=1), level)
+            for name in options.attacks:
+                stream = _stream(root, index, _STREAMS[name])
+                scores, remark = attack_scores(
+                    name, model, references, result.released, options.n_training, stream, n_jobs
                 )
-                for name in options.attacks:
-                    key = index * len(_TITLES) + list(_TITLES).index(name)
-                    stream = _stream(root, index, _STREAMS[name])
-                    compute = partial(
-                        attack_scores, name, model, references, result.released, options.n_training, stream, n_jobs
-                    )
-                    scores, remark = _kept_scores(selected, key, compute)
-                    outcomes.append(_outcome(defence, name, scores, result.membership, loss, remark, options))
-                    done += 1
-                    report(done)
-                example = _example(defence, model, result, _stream(root, index, _EXAMPLE_STREAM), n_jobs)
-                if "bayes" in options.attacks and example is not None:
-                    examples.append(example)
+                outcomes.append(_outcome(defence, name, scores, result.membership, loss, remark, options))
+                report(len(outcomes))
     finally:
         close()
     first = next(iter(models.values()))
     stream = _stream(root, len(models), 0)
     drawn = first.prior.draw(options.n_releases, panel.n_people, random_streams.generator(stream))
     constant = np.abs(first.frequencies(drawn) - panel.frequencies()).mean(axis=1)
-    return AttackStudy(tuple(outcomes), tuple(examples), mean_over_simulations(constant, level, "1"), settings)
+    return AttackStudy(tuple(outcomes), mean_over_simulations(constant, level), settings)
 
 
 def _stream(root: SeedSequence, *key: int) -> SeedSequence:
     return SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
-
-
-def _opened(store: Any, settings: Mapping[str, Any], panel: Panel, references: Panel) -> ResultStore:
-    digest = hashlib.blake2b(digest_size=16)
-    for side in (panel, references):
-        digest.update(side.packed.tobytes())
-    text = json.dumps({**settings, "data": digest.hexdigest()}, sort_keys=True)
-    return ResultStore.open(store, identity={"version": VERSION, "study": text})
-
-
-def _kept_scores(kept: ResultStore | None, key: int, compute: Callable[[], _Scores]) -> _Scores:
-    """Scores of an attack, from the store where it has them."""
-    payload = None if kept is None else kept.get(key)
-    if kept is not None and payload is not None:
-        return kept.unpacked(payload, _unpacked_scores)
-    scores, remark = compute()
-    if kept is not None:
-        line = json.dumps([remark, None if scores is None else scores.shape]).encode()
-        kept.put_many([(key, line + b"\n" + (b"" if scores is None else np.ascontiguousarray(scores).tobytes()))])
-    return scores, remark
-
-
-def _unpacked_scores(payload: bytes) -> _Scores:
-    line, _, data = payload.partition(b"\n")
-    remark, shape = json.loads(line)
-    return None if shape is None else np.frombuffer(data, dtype=np.float64).reshape(shape), remark
 
 
 def attack_scores(
@@ -445,17 +362,14 @@ def attack_scores(
         return kinds[name](model.panel, references).scores(released, n_jobs=n_jobs), ""
     further = model.simulate(training, rng=stream)
     try:
-        if name == "network":
-            trained: Any = NetworkAttacker(rng=stream).fit(further.released, further.membership)
-        else:
-            trained = ClassifierAttacker(name, rng=stream).fit(further.released, further.membership, n_jobs=n_jobs)
+        trained = ClassifierAttacker(name, rng=stream).fit(further.released, further.membership, n_jobs=n_jobs)
     except BackendMissingError as error:
         return None, f"not run: {error}"
     return trained.scores(released), f"trained on {training} releases"
 
 
 def _bayes_scores(model: FrequencyRelease, released: FloatArray, stream: SeedSequence, n_jobs: int | None) -> _Scores:
-    if isinstance(model.noise, GeneratorNoise):
+    if not model.noise.has_likelihood(model.clip):
         return None, "not run: the noise has no likelihood"
     if model.n_people <= MAX_PEOPLE:
         return BayesAttacker(model, n_jobs=n_jobs).predict_proba(released), ""
@@ -484,21 +398,6 @@ def _outcome(
     remarks = "; ".join(text for text in (remark, *result.remarks) if text)
     curve = roc_curve(scores, membership, confidence=options.confidence)
     return AttackOutcome(defence, _TITLES[name], result, curve, loss, remarks)
-
-
-def _example(
-    defence: str, model: FrequencyRelease, found: Any, stream: SeedSequence, n_jobs: int | None
-) -> PosteriorExample | None:
-    """The posterior of the first release, where it is known."""
-    sampled = model.n_people > MAX_PEOPLE
-    if isinstance(model.noise, GeneratorNoise) or (sampled and isinstance(model.noise, NoNoise)):
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # said by the remark of the attack
-        posterior = BayesAttacker(model, sweeps=4 * _SWEEPS, rng=stream, n_jobs=n_jobs).posterior(found.released[0])
-    people = tuple(model.panel.person(k) for k in range(model.n_people))
-    chance = np.asarray(model.prior.marginals(model.n_people))
-    return PosteriorExample(defence, found.membership[0], posterior.probabilities, people, chance)
 
 
 def study_page(study: AttackStudy, files: Sequence[str] = (), *, drawn: bool = True) -> str:
@@ -555,20 +454,9 @@ def _table_of(study: AttackStudy) -> TextTable:
 
 
 def _defence(study: AttackStudy, defence: str, drawn: bool) -> list[Any]:
-    noise = study.settings["defences"][defence]
-    example = next((item for item in study.examples if item.defence == defence), None)
-    images: list[Any] = []
-    if curves := roc_curves(study, defence):
-        images.append((partial(roc_axes, curves, defence), f"ROC curves, {defence}"))
-    details = None
-    if example is not None:
-        images.append((partial(posterior_axes, example), f"Posterior of one release, {defence}"))
-        members = ("yes" if member else "no" for member in example.membership.tolist())
-        chances = [shown(example.probabilities[k]) for k in range(len(example.people))]
-        rows = zip(example.people, members, chances, strict=True)
-        table = TextTable(("person", "member", "probability"), rows, "Posterior probabilities of membership", (2,))
-        details = Details("Posterior of the first release", [table])
-    return [f"Noise: {noise}.", Pictures(images, _CAPTION) if drawn else None, details]
+    curves = roc_curves(study, defence)
+    images = [(partial(roc_axes, curves, defence), f"ROC curves, {defence}")] if curves and drawn else []
+    return [f"Noise: {study.settings['defences'][defence]}.", Pictures(images, _CAPTION) if images else None]
 
 
 def shown(one: Estimate | None) -> str:

@@ -240,7 +240,8 @@ def _theorem_5_bound() -> Game:
     model = FrequencyRelease(Panel([[1], [1]]), FixedSizeMembership(1))
     result = membership_posterior(model, [1.0])
     entropy = _entropy_of(result)
-    covariance = np.asarray(result.covariance().value)
+    chance = float(np.asarray(result.probabilities.value)[0])  # b_2 is 1 - b_1
+    covariance = chance * (1.0 - chance) * np.array([[1.0, -1.0], [-1.0, 1.0]])
     corrected = 0.5 * math.log(float(np.linalg.det(2 * math.pi * math.e * (covariance + np.eye(2) / 12))))
     singular = exact(-math.inf, 0.0, unit="nats", method="logarithm of a singular determinant")
     return (entropy, "<=", singular), (entropy, "<=", _nats(corrected))

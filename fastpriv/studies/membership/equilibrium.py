@@ -22,30 +22,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ....base import random_streams, validate
-from ....base.errors import DomainError, ShapeError
-from ....base.estimate import Estimate, Result
-from ....base.numerics import UNIT_ROUNDOFF, FloatArray, enclosure, next_above, next_below
-from ....base.random_streams import RNGLike
-from ....base.values import distinct_rows
-from ....capacity import rate_distortion
-from ....channels import Channel
-from ..panels import Panel, member_frequencies
-from ..priors import MembershipPrior, all_memberships
-from ..releases import SimulatedReleases
-from .finite_defence import draw_columns, posterior_of_releases, row_numbers
+from ...base import random_streams, validate
+from ...base.errors import DomainError, ShapeError
+from ...base.estimate import Estimate, Result
+from ...base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure, next_above, next_below
+from ...base.random_streams import RNGLike
+from ...capacity import rate_distortion
+from ...channels import Channel
+from .frequency_types import PRIOR_ROUNDING, FrequencyTypes, person_entropies
+from .panels import Panel, member_frequencies
+from .priors import MembershipPrior
+from .releases import SimulatedReleases
 
 __all__ = ["MembershipEquilibrium", "membership_equilibrium"]
-
-_MAX_PEOPLE = 20  # 2^20 memberships are grouped by their frequencies in seconds
-# bound: tested by membership/test_equilibrium - relative error of the probability of a membership, and of the sums of
-#    such over the memberships of a type
-_PRIOR_ROUNDING = 4096 * UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -123,9 +117,10 @@ class MembershipEquilibrium(Result):
         """
         generator = random_streams.generator(rng)
         membership = self.prior.draw(validate.count("count", count), self.panel.n_people, generator)
-        types = row_numbers(self.frequencies, member_frequencies(self.panel, membership))
-        picked = draw_columns(np.asarray(self.channel.matrix(), dtype=float)[types], generator)
-        return SimulatedReleases(membership, self.releases[picked])
+        types = _row_numbers(self.frequencies, member_frequencies(self.panel, membership))
+        cumulative = np.cumsum(np.asarray(self.channel.matrix(), dtype=float)[types], axis=1)
+        drawn = generator.random((len(cumulative), 1)) * cumulative[:, -1:]
+        return SimulatedReleases(membership, self.releases[(cumulative < drawn).sum(axis=1)])
 
     def scores(self, released: ArrayLike) -> FloatArray:
         """P(b_k = 1 | r) for releases of this game, shape (..., K): the exact Bayes attacker.
@@ -142,10 +137,16 @@ class MembershipEquilibrium(Result):
         >>> game.scores([1.0]).round(6)
         array([1., 0., 1.])
         """
-        types = _Types.of(self.panel, self.prior)
+        r = validate.real("released", released, "finite numbers", np.isfinite)
+        if r.shape[-1:] != self.releases.shape[1:]:
+            raise ShapeError(
+                f"released must have {self.releases.shape[1]} entries a release; got shape {r.shape}. Pass what "
+                "simulate gives."
+            )
+        types = FrequencyTypes.of(self.panel, self.prior)
         cells = np.asarray(self.channel.matrix(), dtype=float)
-        marginals = _posterior_marginals(types.probabilities, types.members, cells)[1]
-        return posterior_of_releases(self.releases, marginals, released)
+        marginals = (cells.T @ types.members) / (types.probabilities @ cells)[:, None]
+        return np.asarray(marginals[_row_numbers(self.releases, r.reshape(-1, r.shape[-1]))].reshape(*r.shape[:-1], -1))
 
 
 def membership_equilibrium(
@@ -207,7 +208,7 @@ def membership_equilibrium(
             "slope must be given if utility_budget is not, and only then; got both or neither. Give one of them."
         )
     weights = attribute_weights_over_count(attribute_weights, panel.n_attributes)
-    types = _Types.of(panel, prior)
+    types = FrequencyTypes.of(panel, prior)
     grid = _grid_of_releases(types.frequencies)
     validate.memory(
         f"releases of {len(types.probabilities)} x {len(grid)} cells",
@@ -237,38 +238,21 @@ def membership_equilibrium(
     )  # fmt: skip
 
 
-class _Types(NamedTuple):
-    """Memberships grouped by their frequencies."""
-
-    frequencies: FloatArray  # (types, m)
-    probabilities: FloatArray  # (types,)
-    members: FloatArray  # (types, K): P(type and b_k = 1)
-    others: FloatArray  # (types, K): P(type and b_k = 0)
-
-    @classmethod
-    def of(cls, panel: Panel, prior: MembershipPrior) -> _Types:
-        k = panel.n_people
-        if k > _MAX_PEOPLE:
-            raise DomainError(
-                f"panel must have at most {_MAX_PEOPLE} people for an exact equilibrium; got {k}. Select some of them."
-            )
-        b, logs = all_memberships(prior, k)
-        p = np.exp(logs)
-        b, p = b[p > 0], p[p > 0]
-        f, index = distinct_rows(member_frequencies(panel, b))
-        total, members, others = np.zeros(len(f)), np.zeros((len(f), k)), np.zeros((len(f), k))
-        np.add.at(total, index, p)
-        np.add.at(members, index, p[:, None] * b)
-        np.add.at(others, index, p[:, None] * ~b)
-        return cls(f, total, members, others)
-
-
 def _grid_of_releases(frequencies: FloatArray) -> FloatArray:
     """The product of the different frequencies of each attribute."""
     values = [np.unique(column) for column in frequencies.T]
     cells = math.prod(len(column) for column in values)
     validate.memory(f"grid of {cells} releases", 8 * cells * (len(values) + 6), "Take fewer attributes or people.")
     return np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(values))
+
+
+def _row_numbers(rows: Any, requested: Any) -> IndexArray:
+    """The number of each requested row among ``rows``, equal to the bit."""
+    number = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(rows + 0.0))}
+    try:
+        return np.array([number[row.tobytes()] for row in np.ascontiguousarray(requested + 0.0)], dtype=np.intp)
+    except KeyError:
+        raise DomainError("released must be rows of releases; got another release. Pass what simulate gives.") from None
 
 
 def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArray:
@@ -288,27 +272,18 @@ def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArra
     return values / m
 
 
-def _marginal_risk(types: _Types, cells: FloatArray) -> Estimate:
-    """sum_k H(b_k | R) of a channel from the types, as sums of nonnegative terms, each off by a few roundings."""
-    output, members = _posterior_marginals(types.probabilities, types.members, cells)
-    _, others = _posterior_marginals(types.probabilities, types.others, cells)
-    terms = members * np.log(np.where(members > 0, members, 1.0)) + others * np.log(np.where(others > 0, others, 1.0))
-    value = -float(output @ terms.sum(axis=1))
-    error = (2 * sum(cells.shape) + 32) * UNIT_ROUNDOFF + _PRIOR_ROUNDING
-    value, lower, upper = enclosure(value, 2 * error * (value + terms.shape[1]), 0.0)
+def _marginal_risk(types: FrequencyTypes, cells: FloatArray) -> Estimate:
+    """sum_k H(b_k | R) of a channel from the types."""
+    entropies, errors = person_entropies(cells.T @ types.members, cells.T @ types.others)
+    error = float(errors.sum()) + 2.0 * sum(cells.shape) * UNIT_ROUNDOFF * float(entropies.sum())
+    value, lower, upper = enclosure(float(entropies.sum()), error, 0.0)
     return Estimate(value, lower, upper, kind="certified", unit="nats", method="sum over releases")
-
-
-def _posterior_marginals(p: FloatArray, joint: FloatArray, cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """P(r), and the part of it that belongs to each column of ``joint``."""
-    output = p @ cells
-    return output, (cells.T @ joint) / output[:, None]
 
 
 def _widened(estimate: Estimate, error: float) -> Estimate:
     """The estimate with bounds that also hold for what the probabilities and the distortions were before rounding."""
     value, lower, upper = estimate.floats()
-    error += _PRIOR_ROUNDING * (1.0 + abs(value))
+    error += PRIOR_ROUNDING * (1.0 + abs(value))
     return Estimate(
         max(value, 0.0), max(next_below(lower - error), 0.0), next_above(upper + error),
         kind=estimate.kind, unit=estimate.unit, method=estimate.method,

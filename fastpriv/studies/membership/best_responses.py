@@ -29,14 +29,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ....base import parallel, validate
-from ....base.errors import DomainError
-from ....base.inverse import bisect
-from ....base.numerics import FloatArray
-from ..attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT, unfitted
-from ..noises import GENERATOR_RANGE, GeneratorNoise, Noise
-from ..panels import member_frequencies
+from ...base import parallel, validate
+from ...base.errors import DomainError
+from ...base.inverse import bisect
+from ...base.numerics import FloatArray
+from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT, unfitted
 from .equilibrium import attribute_weights_over_count
+from .noises import GENERATOR_RANGE, GeneratorNoise, Noise
+from .panels import member_frequencies
 
 __all__ = ["best_response"]
 
@@ -79,7 +79,7 @@ def best_response(
     GeneratorNoise
         For ``FrequencyRelease(attacker.panel, prior, noise)``. The noise is a function of the membership alone: its one
         seed is not used. Without dither it has no differential privacy, and an attacker who knows of the defence may
-        find more than without it: ``evaluate_defence`` tells.
+        find more than without it: attack it by ``attack_study``, with attacks that are trained on its releases.
 
     Raises
     ------
