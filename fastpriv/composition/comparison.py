@@ -33,7 +33,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.errors import DomainError
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..pairs.curve_pairs import PrivacyCurves
@@ -42,7 +41,7 @@ from ..pairs.log_bounds import certified
 from .compositions import certified_curves
 from .trade_off import curve_of_pair
 
-__all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms", "trade_off_excess"]
+__all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms"]
 
 # bound: none - excess of delta that counts as none unless the caller says otherwise
 _TOLERANCE = 1e-9
@@ -214,84 +213,6 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     else:
         relation = "undecided"
     return MechanismComparison(relation, found[0], found[1], counterexamples)
-
-
-def trade_off_excess(p: Any, q: Any = None, *, trade_off: Any, tolerance: ArrayLike = _TOLERANCE) -> Estimate:
-    """The largest amount by which a given trade-off function is above that of a pair: 0 if the pair is f-DP for it.
-
-    Parameters
-    ----------
-    p, q
-        As ``trade_off_curve``, for its order of P and Q.
-    trade_off : function
-        Of an array alpha between 0 and 1, to numbers between 0 and 1 or to an Estimate of its shape: convex and at most
-        1 - alpha.
-    tolerance : float, default 1e-9
-        Excess that counts as none, from 1e-15 to 0.1: how far the two sides are apart.
-
-    Returns
-    -------
-    Estimate
-        A probability, the largest f(alpha) - beta(alpha) over all alpha, at least 0. The pair is f-DP up to ``upper``,
-        and is not f-DP if ``lower`` is positive.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        As ``trade_off_curve``, and for a function of another kind or a tolerance out of range.
-
-    Notes
-    -----
-    **Accuracy** between points f is below its chord and beta above the lines through neighbouring points;
-    ``tests/enclosures/test_gaussian_fits.py``.
-
-    Source: Dong, Roth and Su 2022, definition 2.3.
-
-    Examples
-    --------
-    >>> from fastpriv import GaussianMechanism, conversions, risk
-    >>> mechanism = GaussianMechanism(1.0, 1.0)
-    >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(1.01, a)).upper < 1e-9
-    True
-    >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(0.9, a)).value
-    0.0398776...
-    """
-    pair = certified_curves(p, q).worst()
-    most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
-    if not callable(trade_off):
-        raise DomainError(
-            f"trade_off must be a function of alpha; got {validate.shown(trade_off)}. Compare two pairs with "
-            "compare_mechanisms."
-        )
-    small = np.geomspace(1e-15, 0.5, 100)
-    alpha = np.concatenate([[0.0], small, 1.0 - small[-2::-1], [1.0]])
-    rows = _function_and_beta(pair, trade_off, alpha)
-    while True:
-        bounds = _interval_excesses(alpha.astype(np.longdouble), rows[1], rows[2], rows[3])
-        low = max(float((rows[0] - rows[3]).max()), 0.0)
-        wide = bounds > low + most
-        middles = 0.5 * (alpha[:-1] + alpha[1:])[wide]
-        if middles.size == 0 or alpha.size + middles.size > _MAX_POINTS or not (middles > alpha[:-1][wide]).all():
-            break
-        order = np.argsort(np.concatenate([alpha, middles]), kind="stable")
-        rows = np.concatenate([rows, _function_and_beta(pair, trade_off, middles)], axis=1)[:, order]
-        alpha = np.concatenate([alpha, middles])[order]
-    upper = max(next_above(float(bounds.max())), low, 0.0)
-    return Estimate(low + 0.5 * (min(upper, 1.0) - low), low, min(upper, 1.0), kind="certified", unit="probability",
-                    method="chords of the function over lines of the trade-off curve")  # fmt: skip
-
-
-def _function_and_beta(pair: PrivacyCurves, trade_off: Any, alpha: FloatArray) -> LongDoubleArray:
-    """Lower and upper bounds of a function that a caller passes, and of beta."""
-    answer = trade_off(alpha)
-    sides = answer.arrays()[1:] if isinstance(answer, Estimate) else (np.asarray(answer, dtype=np.float64),) * 2
-    if sides[0].shape != alpha.shape or not (np.isfinite(sides).all() and (sides[0] <= next_above(1.0 - alpha)).all()):
-        raise DomainError(
-            "trade_off must return numbers of the shape of alpha, between 0 and 1 - alpha; got "
-            f"{validate.shown(answer)}. Pass a trade-off function, such as conversions.tradeoff_from_gdp."
-        )
-    beta = curve_of_pair(pair, alpha)
-    return np.stack([*sides, np.asarray(beta.lower), np.asarray(beta.upper)]).astype(np.longdouble)
 
 
 def _is_small(pair: PrivacyCurves) -> bool:

@@ -20,10 +20,10 @@ from fastpriv.composition import (
     advantage,
     bayes_risk,
     compare_mechanisms,
-    membership_advantage_bound,
     privacy_profile,
     trade_off_curve,
 )
+from fastpriv.conversions import membership_advantage_from_dp
 
 BINARY, ERASURE = ([0.9, 0.1], [0.1, 0.9]), ([0.6, 0.4, 0.0], [0.0, 0.4, 0.6])
 ONE = GaussianMixture.single(0.0, 1.0)
@@ -90,8 +90,8 @@ def test_bayes_risk_of_discrete_pairs():
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e-9, 0.5, 3.0, 40.0, 1e3, np.inf])
 @pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-5, 0.5, 1.0])
-def test_membership_advantage_bound(epsilon, delta):
-    found = membership_advantage_bound(epsilon, delta)
+def test_membership_advantage_from_dp(epsilon, delta):
+    found = membership_advantage_from_dp(epsilon, delta)
     with mp.workdps(330):
         e = mpf(epsilon)
         truth = mpf(1) if np.isinf(epsilon) else (mp.expm1(e) + 2 * mpf(delta)) / (exp(e) + 1)
@@ -105,7 +105,7 @@ def test_the_bound_is_attained():
     share = (1 - delta) / (1 + np.exp(epsilon))
     p = np.array([delta, share * np.exp(epsilon), share, 0.0])
     attained = advantage(p / p.sum(), p[::-1] / p.sum())
-    bound = membership_advantage_bound(epsilon, delta)
+    bound = membership_advantage_from_dp(epsilon, delta)
     assert abs(attained.value - bound.value) <= 1e-14
     assert privacy_profile(p / p.sum(), p[::-1] / p.sum(), epsilon).value == pytest.approx(delta, abs=1e-14)
 
