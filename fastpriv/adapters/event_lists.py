@@ -314,9 +314,11 @@ def _poisson_sampled(event: Any, rate: Any, relation: str) -> Composition:
     """Gaussians on one Poisson sample, or other noise."""
     share = validate.scalar("sampling_probability", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     noises = _noises(event)
+    if not noises:
+        return compose([])
     if relation != "add_or_remove" or not all(one is None or isinstance(one, GaussianMechanism) for one, _ in noises):
         return compose(PoissonSampled(_base_of_sample(noises), share, relation=relation))
-    if share == 0.0 or not noises:
+    if share == 0.0:
         return compose([])
     sigmas = [(0.0 if one is None else float(one.sigma), count) for one, count in noises]
     if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
