@@ -148,13 +148,8 @@ class RootSearch:
                 good = usable & (index == third) & np.isfinite(curved) & (curved > a) & (curved < b)
                 spread = np.where(good, np.abs(curved - root), spread)
                 root = np.where(good, curved, root)
-            slope = np.where(usable, rise / (b - a), 1.0)
-        return (
-            root,
-            spread,
-            np.maximum(_MARGIN * np.minimum(error[left], error[right]) / slope + _NARROW, 0.3 * self.rtol),
-            b - a,
-        )
+            width = np.minimum(error[left], error[right]) / np.where(usable, rise / (b - a), 1.0)
+        return root, spread, np.maximum(_MARGIN * width + _NARROW, 0.3 * self.rtol), b - a
 
     def _log(self, x: Any) -> FloatArray:
         with np.errstate(divide="ignore", over="ignore"):
