@@ -51,8 +51,10 @@ _MAX_DEPTH = 100  # events within events
 _LEAST_GAMMA, _GAMMA_WIDTH, _HALVINGS = 1e-300, 1e-13, 200
 _MOST_ON_A_SAMPLE = 1000  # releases on one sample
 # Events of noise whose scale is the multiplier, and of discrete noise.
-_NOISES = {"GaussianDpEvent": GaussianMechanism, "LaplaceDpEvent": LaplaceMechanism,
-           "DiscreteLaplaceDpEvent": GeometricMechanism}  # fmt: skip
+_NOISES: Mapping[str, Any] = {
+    "GaussianDpEvent": GaussianMechanism, "LaplaceDpEvent": LaplaceMechanism,
+    "DiscreteLaplaceDpEvent": GeometricMechanism,
+}  # fmt: skip
 # bound: proved - relative error of a fraction that is rounded to a double
 _ROUNDING = 2.0**-52
 

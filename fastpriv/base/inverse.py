@@ -9,6 +9,7 @@ with a lower bound at least the target an end below.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from .numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = ["RootSearch", "bisect"]
 
+_LEAST, _MOST = 1e-300, 1e300  # the x that are searched
 _MOST_ROUNDS = 80  # of evaluations: bisection of all doubles takes 64 of them
 _NARROW = 4 * UNIT_ROUNDOFF  # relative width of a bracket at which a search ends
 _MARGIN = 1.5  # by how much more than expected the ends lie outside of the root
@@ -154,8 +156,9 @@ class RootSearch:
     def _log(self, x: Any) -> FloatArray:
         with np.errstate(divide="ignore", over="ignore"):
             ratio = np.asarray(x / self.scale)
-            return np.where((ratio > 0.0) & (ratio < np.inf), np.log(ratio), np.log(x) - np.log(self.scale))
+            ordinary = (ratio > 0.0) & (ratio < np.inf)
+            return np.asarray(np.where(ordinary, np.log(ratio), np.log(x) - math.log(self.scale)))
 
     def _x(self, t: FloatArray) -> FloatArray:
         half = np.exp(0.5 * t)  # its square may be no double
-        return np.clip(self.scale * half * half, 1e-300, 1e300)
+        return np.asarray(np.clip(self.scale * half * half, _LEAST, _MOST))
