@@ -5,8 +5,6 @@ straight in t. Every evaluated x with an upper bound of f at most the target pro
 with a lower bound at least the target an end below.
 """
 
-# bounds: none - where a search takes its points: proofs are the bounds of f at these
-
 from __future__ import annotations
 
 import math
@@ -19,13 +17,16 @@ from .numerics import UNIT_ROUNDOFF, FloatArray
 
 __all__ = ["RootSearch", "bisect"]
 
-_LEAST, _MOST = 1e-300, 1e300  # the x that are searched
+# bound: none - the x that are searched
+_LEAST, _MOST = 1e-300, 1e300
 _MOST_ROUNDS = 80  # of evaluations: bisection of all doubles takes 64 of them
-_NARROW = 4 * UNIT_ROUNDOFF  # relative width of a bracket at which a search ends
+# bound: none - relative width of a bracket at which a search ends
+_NARROW = 4 * UNIT_ROUNDOFF
 _MARGIN = 1.5  # by how much more than expected the ends lie outside of the root
 _LARGEST_MARGIN = 4.0  # in log x: no proof is looked for farther away from the root
 _MOST_HALVINGS = 24  # of the gap between the root and an end
-_WIDE, _SETTLED = 1e-7, 0.05  # relative width of a bracket whose ends are searched on, and the share left to them
+# bound: none - relative width of a bracket whose ends are searched on, and the share of it that is left to them
+_WIDE, _SETTLED = 1e-7, 0.05
 
 Number = TypeVar("Number", float, FloatArray)
 

@@ -5,7 +5,7 @@ uncertainty; and whether its certified bounds prove that sigma to be above the t
 requested one) or below it. ``RootSearch`` of ``fastpriv/base/inverse.py`` does the rest.
 """
 
-# bounds: none - where the search starts and ends
+# bounds: none - limits of rtol
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from ..base.parallel import blocks, ordered_map
 __all__ = ["Evaluation", "Level", "least_sigma", "validated_rtol"]
 
 _BLOCK_TARGETS = 16  # targets in one task: each starts from what its neighbour found
-_LEAST, _MOST = 1e-300, 1e300  # the range of sigma that is searched: the standard deviations that a mixture takes
+# bound: none - the range of sigma that is searched: the standard deviations that a mixture takes
+_LEAST, _MOST = 1e-300, 1e300
 _UNINFORMATIVE = 0.3  # an uncertainty wider than the distance of any two targets
-_FIRST_STEP, _LARGEST_STEP = 1e-3, 4.0  # of log sigma beyond all evaluated points; the largest doubles on a plateau
-_TINY = 5e-324  # a bound that proves nothing is on the other side of 0
+_LARGEST_STEP = 4.0  # of log sigma beyond all evaluated points; it doubles on a plateau
+# bound: none - the least step of log sigma; and a residual on the side of 0 that proves nothing
+_FIRST_STEP, _TINY = 1e-3, 5e-324
 
 
 class Evaluation(NamedTuple):

@@ -20,7 +20,8 @@ from ..pairs.log_bounds import LogBounds
 __all__ = ["FoundEpsilon", "least_epsilon"]
 
 _METHOD = "safeguarded secants between two proofs"  # ``method`` of what is found
-_LEAST, _MOST = 1e-300, 1e300  # epsilons that are searched
+# bound: none - epsilons that are searched
+_LEAST, _MOST = 1e-300, 1e300
 _FIRST_FACTOR = 8.0  # by which epsilon grows while the curve is above all targets, twice as much each time
 # bound: none - where the search stops or starts
 _NEAR_FLOOR = 1e-9  # distance of log delta from its floor at which a larger epsilon has no smaller delta
