@@ -167,7 +167,7 @@ def _fields(event: Any) -> tuple[str, Callable[..., Any]]:
     return str(name), field
 
 
-def _composition(event: Any, relation: str, depth: int) -> Composition:
+def _composition(event: Any, relation: Relation, depth: int) -> Composition:
     if depth > _MAX_DEPTH:
         raise DomainError(f"event must have at most {_MAX_DEPTH} events within each other; got more. Flatten it.")
     name, field = _fields(event)
@@ -193,8 +193,8 @@ def _composition(event: Any, relation: str, depth: int) -> Composition:
         return _poisson_sampled(field("event"), field("sampling_probability"), relation)
     if name in ("SampledWithReplacementDpEvent", "SampledWithoutReplacementDpEvent"):
         size, sample = field("source_dataset_size"), field("sample_size")
-        sampled = {"replacement": name == "SampledWithReplacementDpEvent", "relation": relation}
-        return compose(FixedSizeSampled(_base_of_sample(_noises(field("event"))), size, sample, **sampled))
+        base, again = _base_of_sample(_noises(field("event"))), name == "SampledWithReplacementDpEvent"
+        return compose(FixedSizeSampled(base, size, sample, replacement=again, relation=relation))
     if name == "TruncatedSubsampledGaussianDpEvent":
         base = GaussianMechanism(_noise(field("noise_multiplier")), 1.0)
         size, rate, cap = (field(key) for key in ("dataset_size", "sampling_probability", "truncated_batch_size"))
@@ -312,7 +312,7 @@ def _sampled_gaussian(multiplier: Any, rate: Any) -> Any:
     return _unordered(compose((np.array([1.0 - share, share]), np.array([1.0, 0.0]))))
 
 
-def _poisson_sampled(event: Any, rate: Any, relation: str) -> Composition:
+def _poisson_sampled(event: Any, rate: Any, relation: Relation) -> Composition:
     """Gaussians on one Poisson sample, or other noise."""
     share = validate.scalar("sampling_probability", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     noises = _noises(event)

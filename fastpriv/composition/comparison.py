@@ -179,7 +179,7 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
         )).worst() for name, one in (("pair_1", pair_1), ("pair_2", pair_2))
     ]  # fmt: skip
     most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
-    excesses = _excesses_of_curves(*pairs, most)
+    excesses = _excesses_of_curves(pairs[0], pairs[1], most)
     found = [Estimate(0.5 * (low + high) if low > 0.0 else 0.0, low, high, kind="certified", unit="probability",
                       method="chords and lines of both curves") for low, high, _ in excesses]  # fmt: skip
     fails = [one.lower > most for one in found]
