@@ -10,7 +10,6 @@ as doubles bracket the curve, which rises with the sensitivity.
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -21,6 +20,7 @@ import numpy as np
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.exact_linear_algebra import square_root_enclosure
+from ..base.inverse import bisect
 from ..base.numerics import next_above
 from ..composition.compositions import Composition, compose
 from ..composition.random_allocation import RandomAllocation
@@ -39,6 +39,7 @@ from ..pairs.events import (
     ZeroConcentratedDP,
 )
 from ..pairs.protocol import BoundingPairs
+from ..pairs.sampled import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
 from ..pairs.selected import NegativeBinomial, Poisson, Selected
 
 __all__ = ["composition_from_dp_events", "composition_from_opacus"]
@@ -47,8 +48,13 @@ Relation = Literal["add_or_remove", "replace_one"]
 
 _MAX_DEPTH = 100  # events within events
 # bound: none - gamma of numbers of runs, and the width of its bracket, whose lower end counts
-_LEAST_GAMMA, _GAMMA_WIDTH = 1e-300, 1e-13
-_MOST_ON_A_SAMPLE = 1000  # releases of one event on one sample
+_LEAST_GAMMA, _GAMMA_WIDTH, _HALVINGS = 1e-300, 1e-13, 200
+_MOST_ON_A_SAMPLE = 1000  # releases on one sample
+# Events of noise whose scale is the multiplier, and of discrete noise.
+_NOISES: Mapping[str, Any] = {
+    "GaussianDpEvent": GaussianMechanism, "LaplaceDpEvent": LaplaceMechanism,
+    "DiscreteLaplaceDpEvent": GeometricMechanism,
+}  # fmt: skip
 # bound: proved - relative error of a fraction that is rounded to a double
 _ROUNDING = 2.0**-52
 
@@ -161,7 +167,7 @@ def _fields(event: Any) -> tuple[str, Callable[..., Any]]:
     return str(name), field
 
 
-def _composition(event: Any, relation: str, depth: int) -> Composition:
+def _composition(event: Any, relation: Relation, depth: int) -> Composition:
     if depth > _MAX_DEPTH:
         raise DomainError(f"event must have at most {_MAX_DEPTH} events within each other; got more. Flatten it.")
     name, field = _fields(event)
@@ -174,15 +180,9 @@ def _composition(event: Any, relation: str, depth: int) -> Composition:
         return compose([])
     if name == "NonPrivateDpEvent":
         return _without_privacy()
-    if name == "GaussianDpEvent":
-        sigma = _noise(field("noise_multiplier"))
-        return compose(GaussianMechanism(sigma, float(moved))) if sigma else _without_privacy()
-    if name == "LaplaceDpEvent":
-        scale = _noise(field("noise_multiplier"))
-        return compose(LaplaceMechanism(scale, float(moved))) if scale else _without_privacy()
-    if name == "DiscreteLaplaceDpEvent":
-        span = validate.count("sensitivity", field("sensitivity"), 1)
-        return compose(GeometricMechanism(moved * span + 1, field("noise_parameter")))
+    if name in _NOISES:
+        noise = _noise_mechanism(name, field, moved)
+        return _without_privacy() if noise is None else compose(noise)
     if name == "RandomizedResponseDpEvent":
         _require(relation == "replace_one", name, "replace_one", "it hides what a record is, not whether it is there")
         return _randomized_response(field("noise_parameter"), field("num_buckets"))
@@ -193,13 +193,12 @@ def _composition(event: Any, relation: str, depth: int) -> Composition:
         return _poisson_sampled(field("event"), field("sampling_probability"), relation)
     if name in ("SampledWithReplacementDpEvent", "SampledWithoutReplacementDpEvent"):
         size, sample = field("source_dataset_size"), field("sample_size")
-        again = name == "SampledWithReplacementDpEvent"
-        make = _sampled_class("FixedSizeSampled")
-        return compose(make(_base_of_sample(field("event")), size, sample, replacement=again, relation=relation))
+        base, again = _base_of_sample(_noises(field("event"))), name == "SampledWithReplacementDpEvent"
+        return compose(FixedSizeSampled(base, size, sample, replacement=again, relation=relation))
     if name == "TruncatedSubsampledGaussianDpEvent":
         base = GaussianMechanism(_noise(field("noise_multiplier")), 1.0)
         size, rate, cap = (field(key) for key in ("dataset_size", "sampling_probability", "truncated_batch_size"))
-        return compose(_sampled_class("TruncatedPoissonSampled")(base, size, rate, cap, relation=relation))
+        return compose(TruncatedPoissonSampled(base, size, rate, cap, relation=relation))
     if name == "RandomAllocationDpEvent":
         _require(relation == "add_or_remove", name, "add_or_remove", "of a replaced record the pair is another one")
         return compose(RandomAllocation(field("noise_multiplier"), field("num_steps")))
@@ -244,52 +243,48 @@ def _selected(base: Composition, mean: Any, shape: Any) -> Composition:
         number = validate.scalar("mean", mean, "from 1 to 1e15", lambda x: (x >= 1) & (x <= 1e15))
         if number == 1.0:
             return base
-        low, high = _LEAST_GAMMA, 1.0
-        while high / low > 1.0 + _GAMMA_WIDTH:  # the mean falls with gamma; a smaller one has the larger bound
-            middle = math.sqrt(low * high)
-            if middle in (low, high):
-                break
-            low, high = (middle, high) if NegativeBinomial(eta, middle).mean >= number else (low, middle)
+        low, _ = bisect(  # the mean falls with gamma; a smaller one has the larger bound
+            lambda gamma: NegativeBinomial(eta, gamma).mean < number, _LEAST_GAMMA, 1.0, _HALVINGS,
+            lambda low, high: math.sqrt(low * high), _GAMMA_WIDTH,
+        )  # fmt: skip
         runs = NegativeBinomial(eta, low * (1.0 - _GAMMA_WIDTH))
     found = compose(Selected(base, runs))
     forward, backward = (BoundingPairs(one.dominating, ((),)) for one in (found.forward_pairs, found.backward_pairs))
     return Composition(forward, backward, 1, False, found.releases)
 
 
-def _sampled_class(name: str) -> Any:
-    """A class of samples, which a reduced installation may lack."""
-    try:
-        return getattr(importlib.import_module("fastpriv.pairs.sampled"), name)
-    except ImportError:
-        raise DomainError(
-            f"event must be no sample of this kind without fastpriv.pairs.{name}; got none in this version. Use a "
-            "later version of fastpriv."
-        ) from None
-
-
-def _base_of_sample(event: Any) -> Any:
+def _base_of_sample(noises: list[tuple[Any, int]]) -> Any:
     """The mechanism on a sample, with the sensitivity of one contribution, or a list of several on one sample."""
-    found = _mechanisms(event, 0)
-    return found[0] if len(found) == 1 else found
+    validate.count("count", sum(count for _, count in noises), 0, _MOST_ON_A_SAMPLE)
+    mechanisms = [GaussianMechanism(0.0, 1.0) if one is None else one for one, count in noises for _ in range(count)]
+    return mechanisms[0] if len(mechanisms) == 1 else mechanisms
 
 
-def _mechanisms(event: Any, depth: int) -> list[Any]:
+def _noises(event: Any, depth: int = 0) -> list[tuple[Any, int]]:
+    """The mechanisms in an event, each with its number, for one contribution; None for one that adds no noise."""
     name, field = _fields(event)
-    if name == "GaussianDpEvent":
-        return [GaussianMechanism(_noise(field("noise_multiplier")), 1.0)]
-    if name == "LaplaceDpEvent":
-        return [LaplaceMechanism(_noise(field("noise_multiplier")), 1.0)]
-    if name == "DiscreteLaplaceDpEvent":
-        span = validate.count("sensitivity", field("sensitivity"), 1)
-        return [GeometricMechanism(span + 1, field("noise_parameter"))]
+    if name in _NOISES:
+        return [(_noise_mechanism(name, field, 1), 1)]
+    if name == "NoOpDpEvent":
+        return []
     if name == "SelfComposedDpEvent" and depth < _MAX_DEPTH:
-        return _mechanisms(field("event"), depth + 1) * validate.count("count", field("count"), 0, _MOST_ON_A_SAMPLE)
+        count = validate.count("count", field("count"), 0)
+        return [(one, number * count) for one, number in _noises(field("event"), depth + 1) if count]
     if name == "ComposedDpEvent" and depth < _MAX_DEPTH:
-        return [one for part in field("events") for one in _mechanisms(part, depth + 1)]
+        return [one for part in field("events") for one in _noises(part, depth + 1)]
     raise DomainError(
         f"event must be Gaussian, Laplace or discrete Laplace noise, or a composition of them, inside a sample; got "
         f"{validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
     )
+
+
+def _noise_mechanism(name: str, field: Callable[..., Any], moved: int) -> Any:
+    """The noise of an event, where the sums of neighbours differ by so many norms; None where its scale is 0."""
+    if name == "DiscreteLaplaceDpEvent":
+        span = validate.count("sensitivity", field("sensitivity"), 1)
+        return GeometricMechanism(moved * span + 1, field("noise_parameter"))
+    scale = _noise(field("noise_multiplier"))
+    return _NOISES[name](scale, float(moved)) if scale else None
 
 
 def _require(met: bool, name: str, relation: str, reason: str) -> None:
@@ -317,14 +312,17 @@ def _sampled_gaussian(multiplier: Any, rate: Any) -> Any:
     return _unordered(compose((np.array([1.0 - share, share]), np.array([1.0, 0.0]))))
 
 
-def _poisson_sampled(event: Any, rate: Any, relation: str) -> Composition:
+def _poisson_sampled(event: Any, rate: Any, relation: Relation) -> Composition:
     """Gaussians on one Poisson sample, or other noise."""
     share = validate.scalar("sampling_probability", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-    sigmas = _gaussians(event)
-    if sigmas is None or relation != "add_or_remove":
-        return compose(_sampled_class("PoissonSampled")(_base_of_sample(event), share, relation=relation))
-    if share == 0.0 or not sigmas:
+    noises = _noises(event)
+    if not noises:
         return compose([])
+    if relation != "add_or_remove" or not all(one is None or isinstance(one, GaussianMechanism) for one, _ in noises):
+        return compose(PoissonSampled(_base_of_sample(noises), share, relation=relation))
+    if share == 0.0:
+        return compose([])
+    sigmas = [(0.0 if one is None else float(one.sigma), count) for one, count in noises]
     if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
         return compose(_sampled_gaussian(min(sigma for sigma, _ in sigmas), share))
     square = sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0))
@@ -337,22 +335,6 @@ def _poisson_sampled(event: Any, rate: Any, relation: str) -> Composition:
         for one, other in ((above.forward_pairs, below.forward_pairs), (above.backward_pairs, below.backward_pairs))
     )
     return Composition(forward, backward, 1, False)
-
-
-def _gaussians(event: Any, depth: int = 0) -> list[tuple[float, int]] | None:
-    """The noise multipliers of the Gaussians in an event, with their numbers; None where there is another noise."""
-    name, field = _fields(event)
-    if name == "NoOpDpEvent":
-        return []
-    if name == "GaussianDpEvent":
-        return [(_noise(field("noise_multiplier")), 1)]
-    if name == "SelfComposedDpEvent" and depth < _MAX_DEPTH:
-        count, inner = validate.count("count", field("count"), 0), _gaussians(field("event"), depth + 1)
-        return None if inner is None else [(sigma, n * count) for sigma, n in inner if count]
-    if name == "ComposedDpEvent" and depth < _MAX_DEPTH:
-        parts = [_gaussians(part, depth + 1) for part in field("events")]
-        return None if None in parts else [one for part in parts for one in part or []]
-    return None
 
 
 def _randomized_response(noise: Any, buckets: Any) -> Composition:

@@ -1,4 +1,4 @@
-"""Privacy loss distributions of dp_accounting, out and in."""
+"""Privacy loss distributions for dp_accounting; those of dp_accounting are pairs for ``compose``."""
 
 # bounds: none - ranges of the keywords
 
@@ -6,17 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from ..base import validate
 from ..base.errors import BackendMissingError, DomainError
-from ..base.estimate import Estimate, NumberLike
-from ..base.monotone import monotone
-from ..composition import certified_curves, compose
+from ..composition import certified_curves
 from ..pairs.discretised_losses import discretised
-from ..pairs.measured_losses import is_dp_accounting_pld
 
-__all__ = ["PldCurve", "dp_accounting_pld"]
+__all__ = ["dp_accounting_pld"]
 
 _INTERVAL = 1e-4  # of the grid of losses, in nats: the default of dp_accounting
 # bound: none - what is beyond the grid is mass at infinity, with its bound
@@ -76,69 +71,6 @@ def dp_accounting_pld(
     >>> pld.get_delta_for_epsilon(1.0)  # doctest: +SKIP
     0.04...
     """
-    forward, backward, step, tail, pessimistic = _arguments(p, q, interval, tail_mass, pessimistic)
-    try:
-        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
-    except ImportError:
-        raise BackendMissingError(
-            "dp_accounting_pld needs dp_accounting. Install it with: pip install dp-accounting"
-        ) from None
-    losses = [discretised(forward, backward, step, tail, pessimistic)]
-    if forward != backward:
-        losses.append(discretised(backward, forward, step, tail, pessimistic))
-    pmfs = (pld_pmf.DensePLDPmf(step, one.first, one.masses, one.infinity_mass, pessimistic) for one in losses)
-    return privacy_loss_distribution.PrivacyLossDistribution(*pmfs)
-
-
-class PldCurve:
-    """A privacy loss distribution of dp_accounting as a curve delta(epsilon) of this package.
-
-    ``curve(epsilon)`` returns an Estimate, so that the curve can be discretised again, converted or drawn.
-
-    Parameters
-    ----------
-    pld : PrivacyLossDistribution of dp_accounting
-        Its masses count as they are, negative ones, which rounding can leave, as 0. ``compose`` takes it too, and has
-        the curve of any number of releases.
-
-    Raises
-    ------
-    DomainError
-        For another object.
-
-    Notes
-    -----
-    **Accuracy** ``tests/enclosures/test_composition.py``.
-
-    Source: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, section 2.
-
-    Examples
-    --------
-    >>> from dp_accounting.pld import privacy_loss_distribution  # doctest: +SKIP
-    >>> from fastpriv import adapters
-    >>> curve = adapters.PldCurve(privacy_loss_distribution.from_laplace_mechanism(1.0))  # doctest: +SKIP
-    >>> curve([0.0, 0.5]).upper.round(4)  # doctest: +SKIP
-    array([0.3935, 0.2212])
-    """
-
-    __slots__ = ("_composition",)
-
-    def __init__(self, pld: Any) -> None:
-        if not is_dp_accounting_pld(pld):
-            raise DomainError(
-                f"pld must be a PrivacyLossDistribution of dp_accounting; got {validate.shown(pld)}. Make one by "
-                "dp_accounting.pld.privacy_loss_distribution, or by dp_accounting_pld."
-            )
-        self._composition = compose(pld)
-
-    @monotone(falling="epsilon")
-    def __call__(self, epsilon: NumberLike) -> Estimate:
-        """The curve at ``epsilon``, at least 0, any shape."""
-        return self._composition.delta(epsilon, direction="worst")
-
-
-def _arguments(p: Any, q: Any, interval: ArrayLike, tail_mass: ArrayLike, pessimistic: bool) -> tuple[Any, ...]:
-    """Both curves and the checked keywords."""
     pair = certified_curves(p, q)
     step = validate.scalar("interval", interval, "from 1e-9 to 10", lambda x: (x >= 1e-9) & (x <= 10))
     tail = validate.scalar("tail_mass", tail_mass, "from 1e-250 to 0.1", lambda x: (x >= 1e-250) & (x <= 0.1))
@@ -147,4 +79,14 @@ def _arguments(p: Any, q: Any, interval: ArrayLike, tail_mass: ArrayLike, pessim
         raise DomainError(
             "pessimistic must be True for a channel; got False. Its worst pairs of rows have no curve of their own."
         )
-    return pair.forward, pair.backward, step, tail, pessimistic
+    try:
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+    except ImportError:
+        raise BackendMissingError(
+            "dp_accounting_pld needs dp_accounting. Install it with: pip install dp-accounting"
+        ) from None
+    losses = [discretised(pair.forward, pair.backward, step, tail, pessimistic)]
+    if pair.forward != pair.backward:
+        losses.append(discretised(pair.backward, pair.forward, step, tail, pessimistic))
+    pmfs = (pld_pmf.DensePLDPmf(step, one.first, one.masses, one.infinity_mass, pessimistic) for one in losses)
+    return privacy_loss_distribution.PrivacyLossDistribution(*pmfs)

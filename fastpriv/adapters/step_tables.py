@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import csv
 import importlib
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -71,15 +70,6 @@ def _class(room: str, name: str, **fixed: Any) -> Callable[..., Any]:
     return make
 
 
-def _approximate_dp(folder: Path, epsilon: float, delta: float) -> Any:
-    """Of all (epsilon, delta) private mechanisms, the pair that dominates (Kairouz, Oh and Viswanath 2015, eq. 18)."""
-    level = validate.scalar("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf))
-    infinite = validate.scalar("delta", delta, "from 0 to below 1", lambda x: (x >= 0) & (x < 1))
-    odds = 1.0 / (1.0 + math.exp(-level))
-    likely, unlikely = (1.0 - infinite) * odds, (1.0 - infinite) * math.exp(-level) * odds
-    return [infinite, likely, unlikely, 0.0], [0.0, unlikely, likely, infinite]
-
-
 def _mixtures(folder: Path, p: str, q: str) -> Any:
     from ..distributions.files import read_mixture
 
@@ -128,7 +118,7 @@ KINDS: Mapping[str, StepKind] = {
                                  _class("mechanisms", "PoissonSampledGaussian")),
     "laplace": StepKind({"scale": None, "sensitivity": 1.0}, _class("mechanisms", "LaplaceMechanism")),
     "randomized_response": StepKind({"epsilon": None, "k": 2}, _class("mechanisms", "RandomizedResponse")),
-    "approximate_dp": StepKind({"epsilon": None, "delta": 0.0}, _approximate_dp),
+    "approximate_dp": StepKind({"epsilon": None, "delta": 0.0}, _class("pairs", "ApproximateDP")),
     "mixtures": StepKind({"p": None, "q": None}, _mixtures),
     "discrete": StepKind({"p": None, "q": None}, _discrete),
     "allocation": StepKind({"sigma": None, "steps": None, "sensitivity": 1.0, "epochs": 1},

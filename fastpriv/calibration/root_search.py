@@ -2,12 +2,10 @@
 
 An evaluation at one sigma returns a residual, 0 at the target and falling, nearly straight in log sigma; its
 uncertainty; and whether its certified bounds prove that sigma to be above the target (the level is at most the
-requested one) or below it. The next sigma comes from inverse interpolation of the residual through up to four points,
-is kept inside the bracket of its sign changes, and is put just beyond the expected root, on the side whose proof is
-missing: about four evaluations, and the two that prove.
+requested one) or below it. ``RootSearch`` of ``fastpriv/base/inverse.py`` does the rest.
 """
 
-# bounds: tested by enclosures/test_calibration - least relative distance of the two ends
+# bounds: none - limits of rtol
 
 from __future__ import annotations
 
@@ -20,25 +18,19 @@ import numpy as np
 from ..base import validate
 from ..base.errors import DomainError, NotConvergedError
 from ..base.estimate import Estimate, Kind
-from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ..base.inverse import RootSearch
+from ..base.numerics import BoolArray, FloatArray
 from ..base.parallel import blocks, ordered_map
 
 __all__ = ["Evaluation", "Level", "least_sigma", "validated_rtol"]
 
 _BLOCK_TARGETS = 16  # targets in one task: each starts from what its neighbour found
-# Evaluations of the level for one target; halving the range of log sigma to a rounding takes 64.
-_MOST_EVALUATIONS = 120
 # bound: none - the range of sigma that is searched: the standard deviations that a mixture takes
 _LEAST, _MOST = 1e-300, 1e300
-# bound: tested by enclosures/test_calibration - rounding of sigma and of its logarithm
-_ROUNDING = 4 * UNIT_ROUNDOFF
-# bound: none - a residual so near 0 that a missing proof is due to wide bounds of the level
-_CLOSE = 1e-11
 _UNINFORMATIVE = 0.3  # an uncertainty wider than the distance of any two targets
-_FLAT = 1e-3  # residuals at least as large on a plateau are not near the target
-_NEAR = 0.1  # if a level so near below an upper bound (in log sigma) cannot be computed, 0 is taken for the lower bound
-_FAR_BELOW = 0.5  # the same for a level that is computed, but proves nothing
-_LARGEST_STEP = 4.0  # of log sigma beyond all evaluated points
+_LARGEST_STEP = 4.0  # of log sigma beyond all evaluated points; it doubles on a plateau
+# bound: none - the least step of log sigma; and a residual on the side of 0 that proves nothing
+_FIRST_STEP, _TINY = 1e-3, 5e-324
 
 
 class Evaluation(NamedTuple):
@@ -49,12 +41,6 @@ class Evaluation(NamedTuple):
     above_target: bool
     below_target: bool
     kind: Kind
-
-
-class _Point(NamedTuple):
-    log_sigma: float  # relative to the start
-    sigma: float
-    evaluation: Evaluation
 
 
 class _Solution(NamedTuple):
@@ -103,113 +89,47 @@ def least_sigma(
 
 
 def _search(name: str, target: float, level: Level, start: float, rtol: float) -> _Solution:
-    points: list[_Point] = []
-    unproved_points: list[float] = []  # log sigma where the level is above the target, but not proved to be
-    above: _Point | None = None  # the least sigma that is proved to be above the target
-    below: _Point | None = None  # the largest that is proved to be below it
-    root, margin, failures = 0.0, 0.0, 0
-    first, last = (math.log(limit) - math.log(start) for limit in (_LEAST, _MOST))
-    for evaluations in range(1, _MOST_EVALUATIONS + 1):
-        upper_is_farther = above and below and above.log_sigma - root >= root - below.log_sigma
-        side = 1.0 if above is None or upper_is_farther else -1.0
-        log_sigma = min(max(root + side * margin, first), last)
-        half = math.exp(0.5 * log_sigma)  # its square may reach 1e600
-        sigma = min(max(start * half * half, _LEAST), _MOST)
-        if sigma in (_LEAST, _MOST) and any(point.sigma == sigma for point in points):
-            raise DomainError(
-                f"{name} must be a level that some sigma from {_LEAST:g} to {_MOST:g} meets; got {target!r}. "
-                "Rescale the secret, or ask for another level."
-            )
-        evaluation = _informative(level(sigma))
-        point = _Point(math.log(sigma / start) if abs(log_sigma) < 1 else log_sigma, sigma, evaluation)
-        points.append(point)
-        uncertainty = 0.75 * evaluation.uncertainty + _ROUNDING
-        if evaluation.above_target and (above is None or sigma < above.sigma):
-            above = point
-        if evaluation.below_target and (below is None or sigma > below.sigma):
-            below = point
-        unproved = not evaluation.below_target and evaluation.residual >= -8 * evaluation.uncertainty
-        depth = above.log_sigma - point.log_sigma if above and unproved else 0.0
-        blind = math.isinf(evaluation.residual)
-        if unproved and not blind and not evaluation.above_target:
-            unproved_points.append(point.log_sigma)
-        far_below = (
-            above and not below and any(_FAR_BELOW < above.log_sigma - x < 4 * _FAR_BELOW for x in unproved_points)
+    kinds: dict[float, Kind] = {}
+
+    def evaluate(sigmas: FloatArray) -> FloatArray:
+        rows = np.empty((3, sigmas.size))
+        for index, sigma in enumerate(sigmas.tolist()):
+            evaluation = level(sigma)
+            kinds[sigma] = evaluation.kind
+            rows[:, index] = _bounds(evaluation)
+        return rows
+
+    search = RootSearch(evaluate, np.negative, start, rtol)
+    search.add(np.array([start]))
+    for index, sign, limit in ((-1, 1.0, _MOST), (0, -1.0, _LEAST)):
+        largest = _LARGEST_STEP
+        while search.x.size == 1 or sign * search.rows[0, index] > 0.0:
+            residual, sigma = abs(float(search.rows[0, index])), float(search.x[index])
+            if sigma == limit:
+                raise DomainError(
+                    f"{name} must be a level that some sigma from {_LEAST:g} to {_MOST:g} meets; got {target!r}. "
+                    "Rescale the secret, or ask for another level."
+                )
+            step = min(_FIRST_STEP + 0.6 * residual, largest)  # the residual has slope -2
+            half = math.exp(sign * 0.5 * step)
+            search.add(np.array([min(max(sigma * half * half, _LEAST), _MOST)]))
+            largest *= 2.0
+    low, value, high = (float(end[0]) for end in search.solve(np.zeros(1), np.zeros(1)))
+    if math.isinf(high):
+        raise NotConvergedError(
+            f"{name} must be met by a sigma that can be proved; got {target!r}, where the bounds of the level are too "
+            "wide. Ask for a larger level.",
+            None,
         )
-        hopeless = 0 < depth < _NEAR if blind else bool(far_below)
-        if above and (below or hopeless):
-            least = below.sigma if below else 0.0
-            narrow = max(rtol, 5 * margin if failures > 1 else 5 * uncertainty)
-            if above.sigma - least <= narrow * above.sigma or hopeless:
-                nearer = above.sigma * math.exp(max(min(root - above.log_sigma, 0.0), -2 * _FAR_BELOW))
-                value = min(max(nearer, least), above.sigma)
-                kinds = {above.evaluation.kind, below.evaluation.kind if below else above.evaluation.kind}
-                kind: Kind = "certified" if kinds == {"certified"} else "heuristic"
-                return _Solution(value, least, above.sigma, evaluations, kind)
-        expected = abs(evaluation.residual) <= 8 * evaluation.uncertainty + _CLOSE
-        if margin and expected and not (evaluation.above_target if side > 0 else evaluation.below_target):
-            failures += 1
-        root = _next_root(points)
-        margin = 4.0 ** max(0, failures - 1) * max(0.3 * rtol, uncertainty)
-        margin = min(margin, 1.1 * _FAR_BELOW if above else last)
-        if above and not below and any(above.log_sigma - x >= 4 * _FAR_BELOW for x in unproved_points):
-            far = above.log_sigma - 2 * _FAR_BELOW
-            if all(abs(p.log_sigma - far) > _NEAR for p in points):
-                root, margin = far, 0.0
-    best = above and Estimate(
-        above.sigma, 0.0, above.sigma, kind=above.evaluation.kind, unit="1", method="unfinished search"
-    )
-    raise NotConvergedError(
-        f"{name} must be met within {_MOST_EVALUATIONS} evaluations; got {target!r}, where the bounds of the level are "
-        "too wide to prove a sigma. Ask for a larger level.",
-        best,
-    )
+    proofs = {kinds[end] for end in (low, high) if end > 0.0}
+    return _Solution(value, low, high, len(kinds), "certified" if proofs == {"certified"} else "heuristic")
 
 
-def _informative(evaluation: Evaluation) -> Evaluation:
-    """The evaluation, without its residual if the bounds are wider than the distance of any two targets."""
-    proved = evaluation.above_target or evaluation.below_target
-    if proved or evaluation.uncertainty < _UNINFORMATIVE:
-        return evaluation
-    return evaluation._replace(residual=math.inf, uncertainty=0.0)
-
-
-def _next_root(points: list[_Point]) -> float:
-    """log sigma at which the residual is expected to vanish."""
-    low = max((p.log_sigma for p in points if p.evaluation.residual > 0), default=-math.inf)
-    high = min((p.log_sigma for p in points if p.evaluation.residual <= 0), default=math.inf)
-    root = _interpolated_root(points)
-    if math.isinf(low) or math.isinf(high):
-        first, last = (pick(p.log_sigma for p in points) for pick in (min, max))
-        step = _LARGEST_STEP * 2.0 ** max(0, len(points) - 3)
-        if len(points) > 3 and min(abs(p.evaluation.residual) for p in points) > _FLAT:  # a plateau
-            return last + step if math.isinf(high) else first - step
-        return min(max(root, first - step), last + step)
-    stuck = len(points) > 6 and high - low > 1e-3 and len(points) % 2 == 0
-    return root if low < root < high and not stuck else 0.5 * (low + high)
-
-
-def _interpolated_root(points: list[_Point]) -> float:
-    """Inverse interpolation at residual 0 through the nearest points that are well apart."""
-    chosen: list[_Point] = []
-    for point in sorted(points, key=lambda p: abs(p.evaluation.residual)):
-        residual, uncertainty = point.evaluation[:2]
-        apart = all(
-            abs(residual - p.evaluation.residual) > 1e3 * (uncertainty + p.evaluation.uncertainty) for p in chosen
-        )
-        if math.isfinite(residual) and apart:
-            chosen.append(point)
-        if len(chosen) == 4:
-            break
-    if not chosen:
-        return min(p.log_sigma for p in points) - _LARGEST_STEP  # the level vanished: less noise
-    rows = [(p.evaluation.residual, p.log_sigma) for p in chosen]
-    falling = all((a[0] - b[0]) * (a[1] - b[1]) < 0 for i, a in enumerate(rows) for b in rows[:i])
-    if len(rows) == 1 or not falling:  # the residual has slope -2
-        return rows[0][1] + 0.5 * rows[0][0]
-    table = [log_sigma for _, log_sigma in rows]
-    for step in range(1, len(rows)):  # Neville
-        for i in range(len(rows) - step):
-            left, right = rows[i][0], rows[i + step][0]
-            table[i] = (left * table[i + 1] - right * table[i]) / (left - right)
-    return table[0]
+def _bounds(evaluation: Evaluation) -> tuple[float, float, float]:
+    """Residual with bounds on that side of 0 that is proved; without a value where its bounds tell nothing."""
+    residual, uncertainty, above, below, _ = evaluation
+    if not (above or below) and uncertainty >= _UNINFORMATIVE:
+        residual, uncertainty = math.inf, 0.0
+    upper = min(residual + uncertainty, 0.0) if above else max(residual + uncertainty, _TINY)
+    lower = max(residual - uncertainty, 0.0) if below else min(residual - uncertainty, -_TINY)
+    return residual, lower, upper

@@ -32,10 +32,8 @@ _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless
 _DIRECTIONS: Mapping[str, Direction] = {
     "forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"
 }  # fmt: skip
-# Parameters of a step that have an option of their own; n is --shuffle.
-_STEP_OPTIONS = ("sigma", "rate", "size", "sample", "cap", "n", "epsilon0", "relation", "count")
-# The kind of step that an option asks for, and the first of these counts.
-_KINDS_OF_OPTIONS = {"shuffle": "shuffled", "epsilon0": "shuffled", "cap": "truncated_poisson", "sample": "fixed_size"}
+# Parameters of a step that have an option of their own.
+_STEP_OPTIONS = ("sigma", "rate", "relation", "count")
 # Columns of CSV and JSON; "at" is the epsilon, or the delta, of the question.
 _COLUMNS = (
     "source", "quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method"
@@ -72,13 +70,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = parser.add_argument_group("one kind of step, in place of FILE")
     one.add_argument("--sigma", metavar="S", type=float, help="standard deviation of Gaussian noise, for sensitivity 1")
     one.add_argument("--rate", metavar="Q", type=float, help="probability that a record is in the sample (default: 1)")
-    one.add_argument("--size", metavar="N", type=float, help="records of the larger data set, with --sample or --cap")
-    one.add_argument("--sample", metavar="B", type=float, help="records of a sample of fixed size, of --size")
-    one.add_argument("--cap", metavar="B", type=float, help="most records of a Poisson sample, of --rate and --size")
-    one.add_argument("--shuffle", metavar="N", type=float, help="reports that are shuffled, each of --epsilon0")
-    one.add_argument("--epsilon0", metavar="E", type=float, help="local epsilon of each report, with --shuffle")
     one.add_argument("--step", nargs="+", metavar=("KIND", "NAME=VALUE"), help="any kind of a table of steps with its "
-        "parameters, such as: laplace scale=2, or poisson_sampled base=laplace scale=2 rate=0.1")  # fmt: skip
+        "parameters, such as: laplace scale=2, or fixed_size size=64 sample=8 sigma=2")  # fmt: skip
     one.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
     asked = parser.add_argument_group("what is asked")
     asked.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
@@ -180,31 +173,25 @@ def _search_text(args: argparse.Namespace) -> str:
 
 def _assumptions(args: argparse.Namespace) -> list[str]:
     """What stands for options that were left out."""
+    from ..adapters.step_tables import KINDS
+
     if args.file is not None:
         return []
     assumed = [] if args.count is not None or args.largest_count else ["--count was not given: 1 release."]
-    relation = _kind_parameters(args).get("relation")
+    kind = KINDS.get(_kind(args))
+    relation = None if kind is None else kind.parameters.get("relation")
     if relation is not None and "relation" not in _step_options(args):
         assumed.append(f"--relation was not given: {relation}.")
     return [*assumed, "--rate was not given: no sampling, rate 1."] if _is_plain(args) else assumed
 
 
 def _is_plain(args: argparse.Namespace) -> bool:
-    return args.step is None and _kind(args) == "gaussian"
-
-
-def _kind_parameters(args: argparse.Namespace) -> Mapping[str, Any]:
-    """Parameters of the kind that the options describe, with their defaults."""
-    from ..adapters.step_tables import KINDS
-
-    kind = KINDS.get(_kind(args))
-    return {} if kind is None else kind.parameters
+    return args.step is None and args.rate is None
 
 
 def _step_options(args: argparse.Namespace) -> dict[str, Any]:
     """The options that are given of those that say what a step is, by the names of its parameters."""
-    options = {name: getattr(args, "shuffle" if name == "n" else name) for name in _STEP_OPTIONS}
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: getattr(args, name) for name in _STEP_OPTIONS if getattr(args, name) is not None}
     for word in (args.step or [])[1:]:
         name, equals, value = word.partition("=")
         if not equals or name == "kind":
@@ -219,9 +206,6 @@ def _kind(args: argparse.Namespace) -> str:
     """The kind of the step that the options describe."""
     if args.step is not None:
         return str(args.step[0])
-    for name, kind in _KINDS_OF_OPTIONS.items():
-        if getattr(args, name) is not None:
-            return kind
     if args.rate is None:
         return "gaussian"
     return "sampled_gaussian" if args.relation is None else "poisson_sampled"
@@ -229,7 +213,7 @@ def _kind(args: argparse.Namespace) -> str:
 
 def _check_file_alone(args: argparse.Namespace) -> None:
     """Refuse options that say what a step is beside a file that says it too."""
-    for name in ("sigma", "rate", "size", "sample", "cap", "shuffle", "epsilon0", "step", "count"):
+    for name in ("sigma", "rate", "step", "count"):
         if getattr(args, name) is not None:
             raise DomainError(
                 f"--{name} must be left out where FILE is given; got {getattr(args, name)!r}. Write it into a table of "

@@ -1,14 +1,12 @@
 from ..pairs.measured_losses import PrivacyLossDistribution as PrivacyLossDistribution
 from .advantages import advantage as advantage
 from .advantages import bayes_risk as bayes_risk
-from .advantages import membership_advantage_bound as membership_advantage_bound
 from .advantages import privacy_profile as privacy_profile
 from .advantages import reconstruction_robustness as reconstruction_robustness
 from .banded_matrices import BandedMatrixMechanism as BandedMatrixMechanism
 from .comparison import MechanismComparison as MechanismComparison
 from .comparison import OrderCounterexample as OrderCounterexample
 from .comparison import compare_mechanisms as compare_mechanisms
-from .comparison import trade_off_excess as trade_off_excess
 from .compositions import Composition as Composition
 from .compositions import certified_curves as certified_curves
 from .compositions import compose as compose

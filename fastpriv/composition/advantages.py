@@ -1,4 +1,4 @@
-"""What the best attack attains: its advantage, its probability of error, and what (epsilon, delta) promises against it.
+"""What the best attack attains: its advantage, its probability of error, and its success at a reconstruction.
 
 Notation: the best test of P against Q accepts Q where q / p is large; delta(x) = sup_E P(E) - x Q(E), x = e^epsilon.
 With prior pi of P the least probability of error is
@@ -10,32 +10,24 @@ delta being the curve of the likelier of the two against the other exchanged: of
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.estimate import Estimate, NumberLike
-from ..base.monotone import monotone
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
-from ..conversions.differential_privacy import membership_advantage_from_dp
+from ..base.estimate import Estimate
+from ..base.numerics import FloatArray, next_above, next_below
 from ..pairs.curve_pairs import PrivacyCurves
 from ..pairs.log_bounds import certified
 from .compositions import certified_curves
-from .engines import Quantity, gaussian_bounds
 from .group_privacy import group_pair, group_size
 from .trade_off import curve_of_pair
 
-__all__ = ["advantage", "bayes_risk", "membership_advantage_bound", "privacy_profile", "reconstruction_robustness"]
+__all__ = ["advantage", "bayes_risk", "privacy_profile", "reconstruction_robustness"]
 
 # bound: proved - rounding of 1 - pi, of a quotient and of a logarithm, relative to the logarithm of the odds or to 1
 _LOGIT_ERROR = 1e-15
-# bound: proved - an exponential, relative to 1 + the size of its exponent
-_EXP_ERROR = 4 * UNIT_ROUNDOFF
-# bound: none - one minus delta below which it is computed by itself
-_SMALL = 0.05
 
 
 def advantage(p: Any, q: Any = None) -> Estimate:
@@ -116,22 +108,14 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
     for some, curve in ((pi <= 0.5, pair.forward), (pi > 0.5, pair.backward)):
         some = np.asarray(some)
         if some.any():
-            nearest = certified(curve, odds[some])
-            value[some] = least[some] * (1.0 - np.asarray(nearest.value))
             high = certified(curve, np.maximum(odds[some] - slack[some], 0.0)).upper
             low = certified(curve, odds[some] + slack[some]).lower
             complement = next_below(1.0 - np.asarray(high)), next_above(1.0 - np.asarray(low))
-            small = complement[0] < _SMALL
-            if small.any():
-                one = pair if curve is pair.forward else pair.swapped()
-                levels = np.maximum(odds[some][small] - slack[some][small], 0.0), odds[some][small] + slack[some][small]
-                found = _complement_bounds(one, *levels)
-                if found is not None:
-                    for end, sharp, own in zip(complement, found, (np.maximum, np.minimum), strict=True):
-                        end[small] = own(end[small], sharp)
-                    value[some] = least[some] * np.where(
-                        small, 0.5 * complement[0] + 0.5 * complement[1], 1.0 - np.asarray(nearest.value)
-                    )
+            one = pair if curve is pair.forward else pair.swapped()
+            sharp = _complement_bounds(one, np.maximum(odds[some] - slack[some], 0.0), odds[some] + slack[some])
+            if sharp is not None:
+                complement = np.maximum(complement[0], sharp[0]), np.minimum(complement[1], sharp[1])
+            value[some] = least[some] * (0.5 * complement[0] + 0.5 * complement[1])
             lower[some] = next_below(least[some] * complement[0], 2)
             upper[some] = next_above(least[some] * complement[1], 2)
     lower = np.where(least == 0.0, 0.0, np.clip(lower, 0.0, least))
@@ -146,47 +130,28 @@ def _complement_bounds(
     pair: PrivacyCurves, below: FloatArray, above: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
     """Bounds of 1 - delta between two epsilons >= 0, which rises, with digits of its own: integral of min(p, x q) is
-    P(L <= epsilon) + x Q(L > epsilon). None where a pair is known by its curves alone."""
-    low: Any
-    high: Any
+    P(L <= epsilon) + x Q(L > epsilon). None where a pair is known by its curves alone.
+    """
     if pair.orders is not None:
         one, other = (_complement_bounds(order, below, above) for order in pair.orders)
-        if one is None or other is None:
-            return None
-        low, high = (np.minimum(a, b) for a, b in zip(one, other, strict=True))
-    elif pair.gaussian is not None:
-        square = pair.squared_distance
-        if square is None:
-            distance, sigma = pair.gaussian
-            rest = np.longdouble(distance) - np.longdouble(float(distance))
-            square = ((Fraction(float(distance)) + Fraction(float(rest))) / Fraction(sigma)) ** 2
-        if square == 0:
-            return None
-        low, high = np.zeros(below.shape), np.zeros(above.shape)
-        quantities: tuple[Quantity, ...] = ("lower", "tail")
-        for quantity in quantities:
-            least, most = gaussian_bounds(square, below, quantity).lower, gaussian_bounds(square, above, quantity).upper
-            with np.errstate(under="ignore", invalid="ignore"):
-                low += np.nan_to_num(np.exp(least) * (1.0 - _EXP_ERROR * (1.0 + np.abs(least))))
-                high += np.nan_to_num(np.exp(most) * (1.0 + _EXP_ERROR * (1.0 + np.abs(most))), posinf=np.inf)
-    elif pair.tails is not None:
-        first, second = pair.tails[0](below), pair.tails[0](above)
-        with np.errstate(over="ignore", invalid="ignore"):
-            low = np.nan_to_num(first[2, 0] + next_below(next_below(np.exp(below), 2) * first[1, 0]))
-            high = np.nan_to_num(second[2, 1] + next_above(next_above(np.exp(above), 2) * second[1, 1]), nan=1.0)
-    elif pair.discrete is not None:
+        return None if one is None or other is None else (np.minimum(one[0], other[0]), np.minimum(one[1], other[1]))
+    if pair.discrete is not None:
         p, q = pair.discrete.p.astype(np.longdouble), pair.discrete.q.astype(np.longdouble)
-        gap = 1.1 * max(pair.discrete.p_relative_error, pair.discrete.q_relative_error) + (p.size + 40) * float(
-            np.finfo(np.longdouble).eps
-        )
-        with np.errstate(over="ignore", invalid="ignore"):
-            low, high = (
-                np.array([np.minimum(p, np.where(q > 0, np.exp(np.longdouble(e)) * q, 0)).sum() for e in level])
-                for level in (below, above)
-            )
-        low, high = (np.asarray(x * (1.0 + sign * gap), dtype=np.float64) for x, sign in ((low, -1.0), (high, 1.0)))
-    else:
+        gap = 1.1 * max(pair.discrete.p_relative_error, pair.discrete.q_relative_error)
+        gap += (p.size + 40) * float(np.finfo(np.longdouble).eps)
+        sums = []
+        for levels in (below, above):
+            with np.errstate(over="ignore", invalid="ignore"):
+                x = np.exp(levels.astype(np.longdouble))
+                sums.append(np.array([np.minimum(p, np.where(q > 0, one * q, 0)).sum() for one in x]))
+        low, high = (sums[0] * (1 - gap)).astype(np.float64), (sums[1] * (1 + gap)).astype(np.float64)
+        return np.maximum(next_below(low, 2), 0.0), next_above(high, 2)
+    if pair.tails is None:
         return None
+    first, second = pair.tails[0](below), pair.tails[0](above)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low = np.nan_to_num(first[2, 0] + next_below(next_below(np.exp(below), 2) * first[1, 0]))
+        high = np.nan_to_num(second[2, 1] + next_above(next_above(np.exp(above), 2) * second[1, 1]), nan=1.0)
     return np.maximum(next_below(low, 2), 0.0), next_above(high, 2)
 
 
@@ -231,43 +196,6 @@ def reconstruction_robustness(p: Any, q: Any = None, baseline: ArrayLike = 0.01)
     pair = certified_curves(p, q).worst()
     rates = validate.real("baseline", baseline, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     return curve_of_pair(pair.swapped(), rates, power=True)
-
-
-@monotone(rising="epsilon delta")
-def membership_advantage_bound(epsilon: NumberLike, delta: NumberLike = 0.0) -> Estimate:
-    """The largest membership advantage under (epsilon, delta): (e^epsilon - 1 + 2 delta) / (e^epsilon + 1).
-
-    It holds, and is attained, where the membership of one person is independent of the others'; with a fixed number
-    of members (epsilon, delta) has to hold for the exchange of two people.
-
-    Parameters
-    ----------
-    epsilon, delta : array_like or Estimate
-        epsilon at least 0, in nats, inf allowed; delta between 0 and 1.
-
-    Returns
-    -------
-    Estimate
-        Probabilities; a guarantee quotes ``upper``.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        For numbers out of range, or shapes that do not broadcast.
-
-    Notes
-    -----
-    **Accuracy** relative 1e-14, at epsilon 1e-300 as at 1e3; ``tests/enclosures/test_risk.py``.
-
-    Source: Humphries et al. 2023, theorem 1.
-
-    Examples
-    --------
-    >>> from fastpriv import risk
-    >>> risk.membership_advantage_bound(1.0, 1e-5).value
-    0.46212253...
-    """
-    return membership_advantage_from_dp(epsilon, delta)
 
 
 def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: ArrayLike = 1) -> Estimate:

@@ -15,17 +15,14 @@ that is less private.
 Proof of an order. Between neighbouring points D_1 lies below its chord, and D_2 above the lines through the two points
 before and the two points after: the largest excess of D_1 is at an end, or where these lines cross. Intervals that do
 not settle the order are halved. Left of the first point both curves are within x of 1; right of the last D_1 only falls
-and D_2 is at least D_2(infinity). Discrete pairs are compared in rational arithmetic, at the kinks of D_2, between
-which it is straight and D_1 is convex: the vectors divided by their sums stand for what was meant.
+and D_2 is at least D_2(infinity).
 """
 
 # bounds: proved - rounding of the logarithm of odds; the tolerance is the caller's
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -33,16 +30,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.errors import DomainError
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray, LongDoubleArray, next_above, next_below
 from ..pairs.curve_pairs import PrivacyCurves
-from ..pairs.discrete_pairs import DiscretePair
 from ..pairs.log_bounds import certified
 from .compositions import certified_curves
 from .trade_off import curve_of_pair
 
-__all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms", "trade_off_excess"]
+__all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms"]
 
 # bound: none - excess of delta that counts as none unless the caller says otherwise
 _TOLERANCE = 1e-9
@@ -51,8 +46,6 @@ _AT_ONCE = 6  # points of the first round between two looks at where both curves
 # bound: none - part of the tolerance below which a curve counts as ended
 _ENDED = 1e-3
 _MAX_POINTS = 2**17  # beyond which a comparison stays undecided
-_EXACT = "rational arithmetic at every kink"  # ``method`` of comparisons of discrete pairs
-_MAX_OUTCOMES = 4096  # of a discrete pair that is compared in rational arithmetic
 # bound: proved - chords and lines in extended precision, relative to 1: eight operations
 _ROUNDING = 32 * float(np.finfo(np.longdouble).eps)
 
@@ -149,8 +142,7 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     pair_1, pair_2 : tuple (p, q), or a GaussianMechanism, a channel or a function
         As p and q of ``trade_off_curve``.
     tolerance : float, default 1e-9
-        Excess of delta that counts as none, from 1e-15 to 0.1. Orders of discrete pairs are decided exactly, but for
-        an excess that the rounding of their probabilities explains.
+        Excess of delta that counts as none, from 1e-15 to 0.1, and how far the two sides of an excess are apart.
 
     Returns
     -------
@@ -187,18 +179,11 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
         )).worst() for name, one in (("pair_1", pair_1), ("pair_2", pair_2))
     ]  # fmt: skip
     most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
-    first, second = pairs
-    if first.gaussian is not None and second.gaussian is not None:
-        excesses, method = _excesses_of_normal_pairs(first, second), "distances of normal distributions"
-    elif first.discrete is not None and second.discrete is not None and _is_small(first) and _is_small(second):
-        one, other = first.discrete, second.discrete
-        excesses, method = [_excess_of_polygons(one, other), _excess_of_polygons(other, one)], _EXACT
-    else:
-        excesses, method = _excesses_of_curves(first, second, most), "chords and lines of both curves"
-    found = [Estimate(0.5 * (low + high) if low < high else low, low, high, kind="certified", unit="probability",
-                      method=method) for low, high, _ in excesses]  # fmt: skip
-    fails = [one.lower > (0.0 if method == _EXACT else most) for one in found]
-    holds = [not bad and one.upper <= most for bad, one in zip(fails, found, strict=True)]
+    excesses = _excesses_of_curves(pairs[0], pairs[1], most)
+    found = [Estimate(0.5 * (low + high) if low > 0.0 else 0.0, low, high, kind="certified", unit="probability",
+                      method="chords and lines of both curves") for low, high, _ in excesses]  # fmt: skip
+    fails = [one.lower > most for one in found]
+    holds = [one.upper <= most for one in found]
     counterexamples = tuple(
         _counterexample(name, pairs, epsilon)
         for name, bad, (_, _, epsilon) in zip(("first", "second"), fails, excesses, strict=True) if bad
@@ -216,139 +201,6 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     return MechanismComparison(relation, found[0], found[1], counterexamples)
 
 
-def trade_off_excess(p: Any, q: Any = None, *, trade_off: Any, tolerance: ArrayLike = _TOLERANCE) -> Estimate:
-    """The largest amount by which a given trade-off function is above that of a pair: 0 if the pair is f-DP for it.
-
-    Parameters
-    ----------
-    p, q
-        As ``trade_off_curve``, for its order of P and Q.
-    trade_off : function
-        Of an array alpha between 0 and 1, to numbers between 0 and 1 or to an Estimate of its shape: convex and at most
-        1 - alpha.
-    tolerance : float, default 1e-9
-        Excess that counts as none, from 1e-15 to 0.1: how far the two sides are apart.
-
-    Returns
-    -------
-    Estimate
-        A probability, the largest f(alpha) - beta(alpha) over all alpha, at least 0. The pair is f-DP up to ``upper``,
-        and is not f-DP if ``lower`` is positive.
-
-    Raises
-    ------
-    DomainError, ShapeError
-        As ``trade_off_curve``, and for a function of another kind or a tolerance out of range.
-
-    Notes
-    -----
-    **Accuracy** between points f is below its chord and beta above the lines through neighbouring points;
-    ``tests/enclosures/test_gaussian_fits.py``.
-
-    Source: Dong, Roth and Su 2022, definition 2.3.
-
-    Examples
-    --------
-    >>> from fastpriv import GaussianMechanism, conversions, risk
-    >>> mechanism = GaussianMechanism(1.0, 1.0)
-    >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(1.01, a)).upper < 1e-9
-    True
-    >>> risk.trade_off_excess(mechanism, trade_off=lambda a: conversions.tradeoff_from_gdp(0.9, a)).value
-    0.0398776...
-    """
-    pair = certified_curves(p, q).worst()
-    most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
-    if not callable(trade_off):
-        raise DomainError(
-            f"trade_off must be a function of alpha; got {validate.shown(trade_off)}. Compare two pairs with "
-            "compare_mechanisms."
-        )
-    small = np.geomspace(1e-15, 0.5, 100)
-    alpha = np.concatenate([[0.0], small, 1.0 - small[-2::-1], [1.0]])
-    rows = _function_and_beta(pair, trade_off, alpha)
-    while True:
-        bounds = _interval_excesses(alpha.astype(np.longdouble), rows[1], rows[2], rows[3])
-        low = max(float((rows[0] - rows[3]).max()), 0.0)
-        wide = bounds > low + most
-        middles = 0.5 * (alpha[:-1] + alpha[1:])[wide]
-        if middles.size == 0 or alpha.size + middles.size > _MAX_POINTS or not (middles > alpha[:-1][wide]).all():
-            break
-        order = np.argsort(np.concatenate([alpha, middles]), kind="stable")
-        rows = np.concatenate([rows, _function_and_beta(pair, trade_off, middles)], axis=1)[:, order]
-        alpha = np.concatenate([alpha, middles])[order]
-    upper = max(next_above(float(bounds.max())), low, 0.0)
-    return Estimate(low + 0.5 * (min(upper, 1.0) - low), low, min(upper, 1.0), kind="certified", unit="probability",
-                    method="chords of the function over lines of the trade-off curve")  # fmt: skip
-
-
-def _function_and_beta(pair: PrivacyCurves, trade_off: Any, alpha: FloatArray) -> LongDoubleArray:
-    """Lower and upper bounds of a function that a caller passes, and of beta."""
-    answer = trade_off(alpha)
-    sides = answer.arrays()[1:] if isinstance(answer, Estimate) else (np.asarray(answer, dtype=np.float64),) * 2
-    if sides[0].shape != alpha.shape or not (np.isfinite(sides).all() and (sides[0] <= next_above(1.0 - alpha)).all()):
-        raise DomainError(
-            "trade_off must return numbers of the shape of alpha, between 0 and 1 - alpha; got "
-            f"{validate.shown(answer)}. Pass a trade-off function, such as conversions.tradeoff_from_gdp."
-        )
-    beta = curve_of_pair(pair, alpha)
-    return np.stack([*sides, np.asarray(beta.lower), np.asarray(beta.upper)]).astype(np.longdouble)
-
-
-def _is_small(pair: PrivacyCurves) -> bool:
-    return pair.discrete is not None and pair.discrete.p.size <= _MAX_OUTCOMES
-
-
-def _excesses_of_normal_pairs(first: PrivacyCurves, second: PrivacyCurves) -> list[tuple[float, float, float]]:
-    """The order of distance / sigma, decided exactly; the excess of the larger one from the curves."""
-    left, right = (_squared_distance(pair) for pair in (first, second))
-    found = _excesses_of_curves(first, second, _TOLERANCE)
-    return [(0.0, 0.0, 0.0) if no_excess else one
-            for no_excess, one in zip((left <= right, right <= left), found, strict=True)]  # fmt: skip
-
-
-def _squared_distance(pair: PrivacyCurves) -> Fraction:
-    if pair.squared_distance is not None:
-        return pair.squared_distance
-    distance, sigma = map(Fraction, pair.gaussian or ())
-    return (distance / sigma) ** 2
-
-
-def _excess_of_polygons(one: DiscretePair, other: DiscretePair) -> tuple[float, float, float]:
-    """Bounds of the largest D_one - D_other, and an epsilon where it is attained; 0 if rounding explains it."""
-    p, q = _normalised(one.p), _normalised(one.q)
-    r, s = _normalised(other.p), _normalised(other.q)
-    kinks = sorted({b / a for a, b in zip(r, s, strict=True) if a})
-    best, at = Fraction(0), Fraction(1)
-    for x, first, second in zip(kinks, _polygon(p, q, kinks), _polygon(r, s, kinks), strict=True):
-        if first - second > best:
-            best, at = first - second, x
-    if best <= (one.p.size + other.p.size) * Fraction(1, 2**53):
-        return 0.0, 0.0, 0.0
-    nearest = float(best)
-    return next_below(nearest), next_above(nearest), math.log(at)
-
-
-def _normalised(weights: FloatArray) -> list[Fraction]:
-    """Probabilities divided by their exact sum."""
-    exact = [Fraction(weight) for weight in weights.tolist()]
-    total = sum(exact)
-    return [weight / total for weight in exact]
-
-
-def _polygon(p: list[Fraction], q: list[Fraction], points: list[Fraction]) -> list[Fraction]:
-    """sum (q_i - x p_i)^+ at rising points x, by running sums over outcomes in the order of q / p."""
-    outcomes = sorted((b / a, a, b) for a, b in zip(p, q, strict=True) if a)
-    over_p, over_q = sum((a for _, a, _ in outcomes), Fraction(0)), sum(q, Fraction(0))
-    heights, index = [], 0
-    for x in points:
-        while index < len(outcomes) and outcomes[index][0] <= x:
-            over_p -= outcomes[index][1]
-            over_q -= outcomes[index][2]
-            index += 1
-        heights.append(over_q - x * over_p)
-    return heights
-
-
 def _excesses_of_curves(first: PrivacyCurves, second: PrivacyCurves, most: float) -> list[tuple[float, float, float]]:
     """Bounds of the largest D_1 - D_2 and D_2 - D_1, each with an epsilon where the lower bound is attained."""
     epsilon = np.concatenate([-_EPSILONS[::-1], [0.0], _EPSILONS])
@@ -360,7 +212,7 @@ def _excesses_of_curves(first: PrivacyCurves, second: PrivacyCurves, most: float
         for a, b in ((0, 1), (1, 0)):
             lowest.append(np.maximum(curves[a][0] - curves[b][1], 0))
             bounds.append(_interval_excesses(x, curves[a][1], *curves[b]))
-        goals = [max(most, 1.001 * float(low.max())) for low in lowest]
+        goals = [0.5 * most + float(low.max()) for low in lowest]
         wide = (bounds[0] > goals[0]) | (bounds[1] > goals[1])
         if not wide.any() or epsilon.size + int(wide.sum()) > _MAX_POINTS:
             break

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -605,7 +606,10 @@ def certified_curves(p: Any, q: Any = None) -> PrivacyCurves:
     if composed or isinstance(p, (LaplaceMechanism, PoissonSampledGaussian)):
         refuse_second(f"a {type(p).__name__}", q)
         return compose(p)._privacy_curves()
-    return pair_of_curves(p, q)
+    pair = pair_of_curves(p, q)
+    if pair.gaussian is not None:
+        return replace(pair, tails=compose(p if q is None else (p, q))._privacy_curves().tails)
+    return pair
 
 
 def _s(number: int) -> str:

@@ -7,9 +7,7 @@ D <= D_mu for all x > 0, which for x < 1 says the same of the other direction: t
 * A point: mu is at least the m with D_m(x) = D(x).
 * Between two points the convex D lies below its chord T - A x, which lies below D_m where the point (A, T) lies below
   the trade-off curve of m: m = z(T) - z(A) with normal quantiles z. This proves all of the interval at once; intervals
-  that ask for more than the best point are halved. The same points (A, T) are the corners of the polygon of lines that
-  lies above the powers of the pair, and so prove a range of levels too: between them the polygon is straight and the
-  curve of m concave.
+  that ask for more than the best point are halved.
 * Beyond the last point: mixtures of one sigma are mixtures of normal pairs, so that the farthest two components bound m
   from above by joint convexity; where one side is a single normal distribution, D(x) >= w D_m(x / w) with the weight w
   of its farthest component, whose m is the limit for x to infinity. Losses of at most e have the m of randomised
@@ -34,12 +32,10 @@ from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray, next_above, next_below
 from ..conversions._closed_forms import normal_quantile
-from ..pairs.curve_pairs import PrivacyCurves
 from ..pairs.log_bounds import Curve, certified
 from ..pairs.protocol import DominatingPair
 from . import Composition, compose
 from .compositions import certified_curves
-from .trade_off import curve_of_pair
 
 __all__ = ["gaussian_dp_fit"]
 
@@ -63,9 +59,7 @@ _CURVE_ERROR = 4e-15
 _TAIL_ERROR = 1e-14
 
 
-def gaussian_dp_fit(
-    p: Any, q: Any = None, *, least_delta: ArrayLike = 0.0, alpha: tuple[float, float] | None = None
-) -> Estimate:
+def gaussian_dp_fit(p: Any, q: Any = None, *, least_delta: ArrayLike = 0.0) -> Estimate:
     """The least mu for which a pair or a composition is mu-GDP, Gaussian differentially private.
 
     Parameters
@@ -75,9 +69,6 @@ def gaussian_dp_fit(
     least_delta : float, default 0
         Between 0 and 1. The curve delta(epsilon) has to be below that of mu only where it is at least this large, at
         positive epsilon, in both orders: tails that no one will ever see may ask for a large or infinite mu.
-    alpha : tuple of two floats, optional
-        Least and largest level, strictly between 0 and 1: the trade-off curve of the pair has to be above that of mu
-        only there.
 
     Returns
     -------
@@ -88,7 +79,7 @@ def gaussian_dp_fit(
     Raises
     ------
     DomainError, ShapeError
-        As ``trade_off_curve``, for ranges out of range, and for both at once.
+        As ``trade_off_curve``, and for a least delta out of range.
 
     Notes
     -----
@@ -109,60 +100,39 @@ def gaussian_dp_fit(
     1.34897950...
     """
     pair = certified_curves(p, q)
-    pair = pair if alpha is None else pair.worst()
     least = validate.scalar("least_delta", least_delta, "between 0 and 1", lambda x: (x >= 0) & (x < 1))
-    levels = None if alpha is None else _levels(alpha)
-    if levels is not None and least > 0.0:
-        raise DomainError(f"least_delta must be 0 with a range of alpha; got {least!r}. Ask for one range at a time.")
     if pair.gaussian is not None:
         exact = float(np.longdouble(pair.gaussian[0]) / np.longdouble(pair.gaussian[1]))
         lower, upper = (0.0, 0.0) if exact == 0.0 else (next_below(exact), next_above(exact))
         return _estimate(lower, exact, upper, "exact", "distance / sigma")
-    tail = _tail_of(p, q) if least == 0.0 and levels is None else _Tail(0.0, math.inf, "")
+    tail = _tail_of(p, q) if least == 0.0 else _Tail(0.0, math.inf, "")
     if tail.least == math.inf or 0.0 < tail.most <= tail.least * (1.0 + 16 * _SQUARES_ROUNDING):
         return _estimate(tail.least, tail.least, tail.most, "certified", tail.reason)
-    searches = [_CurveIntervals(curve, least, levels, side, last)
-                for curve, side, last in zip((pair.forward, pair.backward), ("forward", "backward"), tail.largest_loss,
-                                             strict=True)]  # fmt: skip
-    ends = [search.infinite_mass() for search in searches] if least == 0.0 and levels is None else [0.0]
+    searches = [_CurveIntervals(curve, least, last)
+                for curve, last in zip((pair.forward, pair.backward), tail.largest_loss, strict=True)]  # fmt: skip
+    ends = [search.infinite_mass() for search in searches] if least == 0.0 else [0.0]
     if max(ends) > 0.0:
         return _estimate(math.inf, math.inf, math.inf, "certified", "infinite losses: delta never falls below "
                          f"{max(ends):.6g}")  # fmt: skip
-    lower, upper = max(tail.least, *(search.lower for search in searches)), 0.0
-    if levels is not None:
-        lower, upper = _at_ends(pair, levels)
+    lower = tail.least
     for _ in range(_ROUNDS):
         lower = max(lower, *(search.lower for search in searches))
-        if levels is not None:
-            lower = max(lower, _at_corner(pair, searches))
         goal = lower * (1.0 + _TARGET) + 1e-13
         halved = [search.halve(goal) for search in searches]
         if not any(halved):
             break
-    upper = max(upper, lower, *(search.upper for search in searches))
+    upper = max(lower, *(search.upper for search in searches))
     method = "chords of the privacy curve"
     if any(search.open_end for search in searches):
-        if tail.most < math.inf:
-            upper, method = max(lower, tail.most), tail.reason
-        else:
-            upper, method = math.inf, "nothing is known of delta at larger epsilons: give a least_delta"
-    elif tail.most < upper:
+        upper, method = math.inf, "nothing is known of delta at larger epsilons: give a least_delta"
+    if tail.most < upper:
         upper, method = max(lower, tail.most), tail.reason
-    value = upper if math.isinf(upper) or lower == upper else lower + 0.5 * (upper - lower)
-    return _estimate(lower, lower if math.isinf(upper) else value, upper, "certified", method)
+    value = lower if math.isinf(upper) else lower + 0.5 * (upper - lower)
+    return _estimate(lower, value, upper, "certified", method)
 
 
 def _estimate(lower: float, value: float, upper: float, kind: Any, method: str) -> Estimate:
     return Estimate(value, lower, upper, kind=kind, unit="1", method=method)
-
-
-def _levels(alpha: Any) -> tuple[float, float]:
-    ends = validate.real("alpha", alpha, "strictly between 0 and 1", lambda a: (a > 0) & (a < 1))
-    if ends.shape != (2,) or ends[0] > ends[1]:
-        raise DomainError(
-            f"alpha must be the least and the largest level; got {validate.shown(alpha)}. Pass two numbers in order."
-        )
-    return float(ends[0]), float(ends[1])
 
 
 class _Tail(NamedTuple):
@@ -204,15 +174,15 @@ def _tail_of_pairs(pairs: Iterable[DominatingPair]) -> _Tail:
 class _CurveIntervals:
     """One curve over epsilon >= 0: points, and the mu that each point and each interval asks for."""
 
-    def __init__(self, curve: Curve, least: float, levels: tuple[float, float] | None, side: str, last: float) -> None:
-        self.curve, self.least, self.levels, self.side, self.last = curve, least, levels, side, last
+    def __init__(self, curve: Curve, least: float, last: float) -> None:
+        self.curve, self.least, self.last = curve, least, last
         self.epsilon: FloatArray = np.empty(0)
         self.low, self.high = np.empty((2, 0))
         self.lower = 0.0
         end = self._end()
         self._add(np.linspace(0.0, end, _FIRST_POINTS))
         self._add(end * np.array([1e-9, 1e-6, 1e-4, 1e-3]))
-        self.open_end = bool(self.high[-1] > self.least) if levels is None else False
+        self.open_end = bool(self.high[-1] > self.least)
 
     def infinite_mass(self) -> float:
         return float(np.asarray(certified(self.curve, np.asarray(np.inf)).lower))
@@ -221,14 +191,8 @@ class _CurveIntervals:
         """An epsilon from which on the range asked for has ended, or delta is 0 or too small to be used."""
 
         def ended(epsilon: float) -> bool:
-            delta = certified(self.curve, np.array([epsilon]))
-            high = float(np.asarray(delta.upper)[0])
-            if self.levels is None:
-                return high <= max(self.least, _LEAST_DELTA)
-            least = self.levels[0] if self.side == "backward" else 1.0 - self.levels[1]
-            if self.side == "backward":
-                return epsilon > -math.log(least) + 1.0 or high == 0.0
-            return high + 2.0 * math.exp(-epsilon) <= 0.1 * least or high <= 1e-3 * least
+            high = float(np.asarray(certified(self.curve, np.array([epsilon])).upper)[0])
+            return high <= max(self.least, _LEAST_DELTA)
 
         if self.last < _LARGEST_EPSILON:
             return max(self.last, 1e-18)
@@ -245,7 +209,7 @@ class _CurveIntervals:
         delta = certified(self.curve, epsilon)
         low, high = np.asarray(delta.lower), np.where(epsilon >= self.last, 0.0, np.asarray(delta.upper))
         usable = (low > max(self.least, _LEAST_DELTA)) & (low < 1.0)
-        if usable.any() and self.levels is None:
+        if usable.any():
             sigma = np.asarray(special.gaussian_noise(epsilon[usable], low[usable]))
             self.lower = max(self.lower, float((1.0 / sigma).max()) * (1.0 - _INVERSE_ERROR))
         order = np.argsort(np.concatenate([self.epsilon, epsilon]), kind="stable")
@@ -264,19 +228,14 @@ class _CurveIntervals:
             level = np.where(width > 0, (high[:-1] - high[1:]) / width, 0.0).astype(np.float64)
         power = np.maximum(high[:-1] + x[:-1] * level, high[1:] + x[1:] * level).astype(np.float64) * (1 + _ROUNDING)
         power = np.clip(next_above(power), 0.0, 1.0)
-        self.points = level, power
-        if self.levels is None:
-            used = self.high[:-1] > self.least
-        else:
-            alpha = level if self.side == "backward" else 1.0 - power
-            used = (alpha >= self.levels[0] * (1 - 1e-9)) & (alpha <= self.levels[1] + 1e-9 * (1 - self.levels[1]))
-        self.mu = np.where(used & (np.diff(self.epsilon) > 0), _separation(level, power, 1.0), 0.0)
+        used = (self.high[:-1] > self.least) & (np.diff(self.epsilon) > 0)
+        self.mu = np.where(used, _separation(level, power), 0.0)
         self.upper = float(self.mu.max(initial=0.0))
 
     def halve(self, goal: float) -> bool:
         """Halve the intervals that ask for more than ``goal``; False if none does, or can be halved."""
         wide = np.flatnonzero(self.mu > goal)
-        if self.levels is None and wide.size:
+        if wide.size:
             self.mu[wide[self._is_below(wide, goal)]] = goal
             self.upper = float(self.mu.max(initial=0.0))
             wide = np.flatnonzero(self.mu > goal)
@@ -306,35 +265,13 @@ class _CurveIntervals:
         return (over > 0.0).all(axis=0) & (~inside | (crossing > 2.0**-58 * terms))
 
 
-def _separation(level: FloatArray, power: FloatArray, side: float) -> FloatArray:
-    """z(T) - z(A) and its error to one side."""
+def _separation(level: FloatArray, power: FloatArray) -> FloatArray:
+    """Upper bounds of z(T) - z(A)."""
     (first, one), (second, other) = normal_quantile(level), normal_quantile(power)
     with np.errstate(invalid="ignore"):
         value = first - second
         error = one + other + 2.0**-60 * (np.abs(first) + np.abs(second))
-        value = np.asarray(value + side * error, dtype=np.float64)
+        value = np.asarray(value + error, dtype=np.float64)
     trivial = (power <= level) | np.isnan(value)
     value = np.where((power >= 1.0) & (level < 1.0), np.inf, value)
     return np.where(trivial & ~((power >= 1.0) & (level < 1.0)), 0.0, np.maximum(value, 0.0))
-
-
-def _at_ends(pair: PrivacyCurves, levels: tuple[float, float]) -> tuple[float, float]:
-    """Bounds of the mu that the least and the largest level ask for."""
-    alpha = np.array(levels)
-    power = curve_of_pair(pair, alpha, power=True)
-    low = _separation(alpha, np.asarray(power.lower), -1.0)
-    return float(np.where(np.isinf(low), 0.0, low).max()), float(_separation(alpha, np.asarray(power.upper), 1.0).max())
-
-
-def _at_corner(pair: PrivacyCurves, searches: list[_CurveIntervals]) -> float:
-    """The mu that is proved necessary at the level of the corner that asks for most."""
-    search = max(searches, key=lambda one: one.upper)
-    if search.mu.size == 0 or search.upper == 0.0:
-        return 0.0
-    level, power = (side[int(np.argmax(search.mu))] for side in search.points)
-    alpha = float(level) if search.side == "backward" else 1.0 - float(power)
-    if search.levels is not None:
-        alpha = min(max(alpha, search.levels[0]), search.levels[1])
-    found = np.asarray(curve_of_pair(pair, np.array([alpha]), power=True).lower)
-    low = float(_separation(np.array([alpha]), found, -1.0)[0])
-    return 0.0 if math.isinf(low) else low

@@ -218,7 +218,6 @@ def more_calls(directory):
     add(fastpriv.notions.abp, half, dense, release=[0.25, 0.75], belief=[0.75, 0.25])
     add(fastpriv.notions.summary, half, dense, secret=[0, 1])
     add(fastpriv.notions.summary, half, dense, release=[0.25, 0.75], belief=[0.75, 0.25])
-    add(fastpriv.composition.gaussian_dp_fit, half, half, alpha=[0.1, 0.5])
     conversions = fastpriv.conversions
     for function, *others in (
         (conversions.dp_delta_from_mbp, 0.3), (conversions.dp_epsilon_from_mbp, 0.3), (conversions.kl_from_mbp,),

@@ -49,7 +49,7 @@ def test_figure_3():
     assert (got.upper >= wanted * (1 - 1e-15)).all()
     assert got.unit == "1"
     assert got.kind == "certified"
-    assert got.cost["evaluations"] <= 6 * 4
+    assert got.cost["evaluations"] <= 8 * 4
 
 
 @pytest.mark.few(2)
@@ -65,7 +65,7 @@ def test_cd_lmip_encloses_the_least_sigma(name):
         got = calibration.sigma_from_cd_lmip(mu, prior, unit="bits")
         where = f"{name}, mu = {mu!r}: {got!r}"
         assert got.width <= (WIDTH if share < 0.999 else 1e-10) * got.upper, where
-        assert got.cost["evaluations"] <= 16, where
+        assert got.cost["evaluations"] <= 24, where
         for certified in (True, False):
             assert mutual_information(prior, got.upper, certified=certified).to("bits").upper <= mu, where
             assert mutual_information(prior, got.lower, certified=certified).to("bits").lower >= mu, where
@@ -189,7 +189,7 @@ def test_targets_at_the_limit_to_the_last_bit():
     for points, weights in (([0.0, 1.0], [0.5, 0.5]), ([0.0, 1.0, 3.0, 4.0], [0.25] * 4)):
         prior, most = Pmf(points, weights), math.log2(len(points))
         for gap in (0.0, 1e-16, 1e-15, 1e-14, 1e-12):
-            targets = np.full((5, 5), most * (1 - gap))
+            targets = np.full((2, 3), most * (1 - gap))
             average = calibration.sigma_from_cd_lmip(targets, prior, unit="bits")
             worst = calibration.sigma_from_pointwise_lmip(targets, prior, unit="bits")
             for sigma in np.unique(average.upper):
@@ -198,7 +198,7 @@ def test_targets_at_the_limit_to_the_last_bit():
             for sigma in np.unique(worst.upper):
                 assert sigma < 0.2
                 assert pointwise_lmip(prior, GaussianMechanism(sigma)).to("bits").upper <= targets[0, 0]
-            level = calibration.sigma_from_lip(1.0, (1 - 1 / len(points)) * (1 - gap) * np.ones(20), prior)
+            level = calibration.sigma_from_lip(1.0, (1 - 1 / len(points)) * (1 - gap) * np.ones(6), prior)
             assert (level.upper < 0.5).all()
 
 
@@ -267,7 +267,7 @@ def test_grids_do_not_depend_on_threads_and_share_what_they_learn():
     np.testing.assert_array_equal(one.upper, two.upper)
     assert one.shape == (3, 20)
     assert (np.diff(one.value.ravel()) < 0).all()
-    assert one.cost["evaluations"] <= 6 * 60, one.cost
+    assert one.cost["evaluations"] <= 8 * 60, one.cost
     loose = calibration.sigma_from_cd_lmip(grid, prior, rtol=1e-3, unit="bits")
     assert loose.cost["evaluations"] < one.cost["evaluations"]
     assert ((loose.lower <= one.upper) & (one.lower <= loose.upper)).all()

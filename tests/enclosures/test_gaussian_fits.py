@@ -1,4 +1,4 @@
-"""The least mu of Gaussian privacy is between its bounds, in every range; the excess of a trade-off function too."""
+"""The least mu of Gaussian privacy is between its bounds, in every range of delta."""
 
 import numpy as np
 import pytest
@@ -13,9 +13,8 @@ from fastpriv import (
     PoissonSampledGaussian,
     RandomizedResponse,
     compose,
-    conversions,
 )
-from fastpriv.composition import gaussian_dp_fit, trade_off_curve, trade_off_excess
+from fastpriv.composition import gaussian_dp_fit
 
 
 def phi(x):
@@ -88,21 +87,6 @@ def test_ranges_of_a_subsampled_mechanism():
         assert found.lower <= max(asked) * (1 + mpf("0.05"))
 
 
-@pytest.mark.slow
-def test_ranges_of_levels():
-    p, q = GaussianMixture([0.75, 0.25], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 1.0)
-    for pair in ((p, q), (q, p)):
-        found = gaussian_dp_fit(*pair, alpha=(1e-3, 0.5))
-        alpha = np.geomspace(1e-3, 0.5, 200)
-        beta = trade_off_curve(*pair, alpha).beta
-        enough = conversions.tradeoff_from_gdp(found.upper, alpha)
-        assert (beta.upper >= enough.lower).all()
-        less = conversions.tradeoff_from_gdp(found.lower * (1 - 1e-6), alpha)
-        assert (beta.lower < less.upper).any()
-        assert found.upper - found.lower <= 1e-6
-    assert gaussian_dp_fit(p, q, alpha=(0.25, 0.25)).upper <= gaussian_dp_fit(p, q, alpha=(0.01, 0.5)).upper
-
-
 def test_pairs_without_a_mu_and_closed_forms():
     wide = gaussian_dp_fit(GaussianMixture.single(0.0, 1.0), GaussianMixture.single(0.0, 1.25))
     assert (wide.lower, wide.method) == (np.inf, "losses with exponential tails: the largest sigmas differ")
@@ -131,32 +115,6 @@ def test_laplace_noise():
         assert found.lower <= max(asked) * (1 + mpf("1e-3"))
 
 
-def test_excess_of_a_trade_off_function():
-    mechanism = GaussianMechanism(1.0, 1.0)
-    alpha = np.linspace(0.0, 1.0, 20001)
-    for mu in (0.5, 0.99):
-        found = trade_off_excess(mechanism, trade_off=lambda a, mu=mu: conversions.tradeoff_from_gdp(mu, a))
-        gaps = conversions.tradeoff_from_gdp(mu, alpha).value - conversions.tradeoff_from_gdp(1.0, alpha).value
-        assert gaps.max() <= found.upper
-        assert found.lower <= gaps.max() + 1e-7
-        assert found.upper - found.lower <= 2e-9
-    holds = trade_off_excess(mechanism, trade_off=lambda a: np.maximum(0.0, 0.5 - a))
-    assert holds.lower == 0.0
-    assert holds.upper <= 1e-9
-    response = trade_off_excess(RandomizedResponse(2, 1.0), trade_off=lambda a: conversions.tradeoff_from_ldp(1.0, a))
-    assert response.lower <= 1e-15
-    assert response.upper <= 2e-9
-
-
 def test_what_is_refused():
-    mechanism = GaussianMechanism(1.0, 1.0)
     with pytest.raises(DomainError, match="least_delta must be between 0 and 1; got 2"):
-        gaussian_dp_fit(mechanism, least_delta=2.0)
-    with pytest.raises(DomainError, match="least_delta must be 0 with a range of alpha; got 0.1"):
-        gaussian_dp_fit(mechanism, least_delta=0.1, alpha=(0.1, 0.2))
-    with pytest.raises(DomainError, match="alpha must be the least and the largest level; got"):
-        gaussian_dp_fit(mechanism, alpha=(0.3, 0.2))
-    with pytest.raises(DomainError, match="trade_off must be a function of alpha; got 0.5"):
-        trade_off_excess(mechanism, trade_off=0.5)
-    with pytest.raises(DomainError, match="trade_off must return numbers of the shape of alpha, between 0 and 1 -"):
-        trade_off_excess(mechanism, trade_off=lambda a: 1.0 + a)
+        gaussian_dp_fit(GaussianMechanism(1.0, 1.0), least_delta=2.0)

@@ -367,5 +367,5 @@ def test_pairs_without_an_order_take_the_worse_one():
         assert np.allclose(function(either, None, level).upper, np.maximum(*(f.upper for f in found)), rtol=1e-12)
     risks = [risk.bayes_risk(one, None, [0.3, 0.7]).lower for one in orders]
     assert np.allclose(risk.bayes_risk(either, None, [0.3, 0.7]).lower, np.minimum(*risks), rtol=1e-12)
-    fits = [risk.gaussian_dp_fit(one, alpha=(0.001, 0.3)).upper for one in orders]
-    assert risk.gaussian_dp_fit(either, alpha=(0.001, 0.3)).upper >= max(fits) * (1 - 1e-8)
+    fits = [risk.gaussian_dp_fit(one, least_delta=0.001).upper for one in orders]
+    assert risk.gaussian_dp_fit(either, least_delta=0.001).upper >= max(fits) * (1 - 1e-8)

@@ -23,7 +23,8 @@ from ...base.errors import DomainError
 from ...base.estimate import Estimate, Result, exact
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, rounded_up
 from ...base.table import CellType, Table
-from ...composition import compare_mechanisms, membership_advantage_bound
+from ...composition import compare_mechanisms
+from ...conversions import membership_advantage_from_dp
 from ..membership.member_posteriors import MembershipPosterior, membership_posterior
 from ..membership.noises import GeneratorNoise, LaplaceNoise, NoNoise
 from ..membership.panels import Panel
@@ -281,7 +282,7 @@ def _proposition_8() -> Game:
     dithered = FrequencyRelease(panel, prior, GeneratorNoise(shift, 1, LaplaceNoise(0.5))).epsilon()
     attained = exact(advantage, 0.0, unit="1", method="all releases told apart")
     any_finite = exact(1e300, 0.0, unit="nats", method="any finite number")
-    allowed = membership_advantage_bound(5.0, 0.1)
+    allowed = membership_advantage_from_dp(5.0, 0.1)
     return (attained, "<=", allowed), (dithered, "<=", any_finite), {"releases": _SEEDS}
 
 
@@ -294,7 +295,7 @@ def _proposition_10() -> Game:
     # J(b | r) / theta(b) = P(r | b) / P(r) = 2 P(r | b)
     epsilon = 2 * max(abs(math.log(2 * selected)), abs(math.log(2 * (1 - selected))))
     privacy = math.log(float(noisy.max(axis=0).max() / noisy.min()))
-    allowed = membership_advantage_bound(1e-9)
+    allowed = membership_advantage_from_dp(1e-9)
     comparison = compare_mechanisms((xor[0], xor[1]), ([0.5, 0.5], [0.5, 0.5]))
     return (comparison.excess_1, "<=", allowed), (_nats(privacy), "<=", _nats(epsilon)), {"ratio": ratio}
 
