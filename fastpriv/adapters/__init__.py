@@ -1,8 +1,9 @@
-"""Ways to other packages and back: privacy loss distributions and lists of releases.
+"""Ways to other packages and back: privacy loss distributions, lists of releases, mixtures.
 
 ``dp_accounting_pld`` discretises the privacy loss of any pair, also of a composition, for dp_accounting;
-``composition_from_dp_events`` and ``composition_from_opacus`` read lists of releases. What another package is needed
-for, it is imported for when the function is called.
+``composition_from_dp_events`` and ``composition_from_opacus`` read lists of releases.
+Mixtures of scikit-learn and SciPy come in and go out. What another package is needed for, it is imported for when the
+function is called.
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless
 _DIRECTIONS: Mapping[str, Direction] = {
     "forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"
 }  # fmt: skip
-# Parameters of a step that have an option of their own.
-_STEP_OPTIONS = ("sigma", "rate", "relation", "count")
+# Options that are parameters of a step, and the names of these.
+_STEP_OPTIONS = {"sigma": "sigma", "rate": "rate", "relation": "relation", "count": "count", "shuffle": "n",
+                 "epsilon0": "epsilon0"}  # fmt: skip
 # Columns of CSV and JSON; "at" is the epsilon, or the delta, of the question.
 _COLUMNS = (
     "source", "quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method"
@@ -70,6 +71,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = parser.add_argument_group("one kind of step, in place of FILE")
     one.add_argument("--sigma", metavar="S", type=float, help="standard deviation of Gaussian noise, for sensitivity 1")
     one.add_argument("--rate", metavar="Q", type=float, help="probability that a record is in the sample (default: 1)")
+    one.add_argument("--shuffle", metavar="N", type=float, help="reports that are shuffled, each of --epsilon0")
+    one.add_argument("--epsilon0", metavar="E", type=float, help="local epsilon of each report, with --shuffle")
     one.add_argument("--step", nargs="+", metavar=("KIND", "NAME=VALUE"), help="any kind of a table of steps with its "
         "parameters, such as: laplace scale=2, or fixed_size size=64 sample=8 sigma=2")  # fmt: skip
     one.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
@@ -186,12 +189,12 @@ def _assumptions(args: argparse.Namespace) -> list[str]:
 
 
 def _is_plain(args: argparse.Namespace) -> bool:
-    return args.step is None and args.rate is None
+    return args.step is None and _kind(args) == "gaussian"
 
 
 def _step_options(args: argparse.Namespace) -> dict[str, Any]:
     """The options that are given of those that say what a step is, by the names of its parameters."""
-    given = {name: getattr(args, name) for name in _STEP_OPTIONS if getattr(args, name) is not None}
+    given = {name: getattr(args, key) for key, name in _STEP_OPTIONS.items() if getattr(args, key) is not None}
     for word in (args.step or [])[1:]:
         name, equals, value = word.partition("=")
         if not equals or name == "kind":
@@ -206,6 +209,8 @@ def _kind(args: argparse.Namespace) -> str:
     """The kind of the step that the options describe."""
     if args.step is not None:
         return str(args.step[0])
+    if args.shuffle is not None or args.epsilon0 is not None:
+        return "shuffled"
     if args.rate is None:
         return "gaussian"
     return "sampled_gaussian" if args.relation is None else "poisson_sampled"
@@ -213,7 +218,7 @@ def _kind(args: argparse.Namespace) -> str:
 
 def _check_file_alone(args: argparse.Namespace) -> None:
     """Refuse options that say what a step is beside a file that says it too."""
-    for name in ("sigma", "rate", "step", "count"):
+    for name in ("sigma", "rate", "shuffle", "epsilon0", "step", "count"):
         if getattr(args, name) is not None:
             raise DomainError(
                 f"--{name} must be left out where FILE is given; got {getattr(args, name)!r}. Write it into a table of "

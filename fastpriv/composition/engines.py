@@ -155,7 +155,8 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
         if not finite.any():
             return LogBounds(np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high), {},
                              "no larger finite loss")  # fmt: skip
-        known = LogBounds(*(np.full(epsilon.size, end) for end in (high, low, high)), {}, "")
+        value, lower, upper = (np.full(epsilon.size, end) for end in (high, low, high))
+        known = LogBounds(value, lower, upper, {}, "")
         return _replace_rows(known, finite, _bounds_of_pairs(pairs, epsilon[finite], quantity))
     at_end = (least <= epsilon) & (quantity == "delta" and most - least <= 1e-9 * most)
     if at_end.any() and infinite_log_mass(pairs)[1] == -math.inf:

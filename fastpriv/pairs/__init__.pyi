@@ -16,3 +16,5 @@ from .selected import Poisson as Poisson
 from .selected import Selected as Selected
 from .shuffled import Shuffled as Shuffled
 from .shuffled import ShuffledBatches as ShuffledBatches
+from .shuffled import shuffled_least_reports as shuffled_least_reports
+from .shuffled import shuffled_local_epsilon as shuffled_local_epsilon

@@ -18,6 +18,8 @@ between them is open: batches depend on each other by the other records, so that
 samples bound them.
 """
 
+# bounds: proved - rounding of the logarithm of a target
+
 from __future__ import annotations
 
 import math
@@ -26,12 +28,14 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import special
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
-from ..base.numerics import FloatArray, next_below
+from ..base.inverse import bisect
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_below
 from ..channels import AnyChannel
 from ..distributions import GaussianMixture
 from ..mechanisms.categorical import RandomizedResponse
@@ -48,9 +52,11 @@ from .mixture_pairs import MixturePair
 from .protocol import BoundingPairs, Bounds, DominatingPair
 from .shuffled_sums import ShuffleSum, clone_loss
 
-__all__ = ["Shuffled", "ShuffledBatches"]
+__all__ = ["Shuffled", "ShuffledBatches", "shuffled_least_reports", "shuffled_local_epsilon"]
 
 _MOST_REPORTS = 10**9  # beyond them windows of clones take gigabytes
+# bound: none - width of a local epsilon that is searched for
+_RTOL = 1e-10
 _MOST_DATA_SETS = 256  # reports of two values up to which every data set is looked at
 _MOST_OF_MIXED_DATA = 4096  # and up to which data of both values are looked at
 _MOST_OF_ONE_DATA_SET = 10**5  # and up to which outcomes are listed
@@ -355,6 +361,126 @@ class ShuffledBatches(PairObject):
         else:
             lower = _largest_sum(span / sigma, self.batches, self.epochs)
         return BoundingPairs(upper, ((lower,), (lower.reversed(),)))
+
+
+def shuffled_local_epsilon(epsilon: ArrayLike, delta: ArrayLike, n: int) -> Estimate:
+    """The largest local epsilon of n shuffled reports that are together (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The target of one round: epsilon at least 0 and finite, in nats; delta above 0 and below 1.
+    n : int
+        Reports that arrive, at most 1e9.
+
+    Returns
+    -------
+    Estimate
+        In nats. At ``lower`` the clone pair meets the target, for any randomisers; at ``upper`` it misses it.
+
+    Raises
+    ------
+    DomainError
+        For numbers out of range.
+
+    Notes
+    -----
+    A larger local epsilon reveals more and has fewer clones: the curve of the clone pair rises with it.
+
+    **Accuracy** both ends are proved by bounds of the curve; ``tests/enclosures/test_shuffled.py``.
+
+    Examples
+    --------
+    >>> from fastpriv.pairs import shuffled_local_epsilon
+    >>> print(f"{shuffled_local_epsilon(0.25, 1e-6, 10_000):.4f}")
+    2.6307 [2.6306, 2.6307]
+    """
+    level, log_target = _target(epsilon, delta)
+    n = validate.count("n", n, 1, _MOST_REPORTS)
+
+    def logs(local: float) -> Bounds:
+        return _clone_bounds(n, local, level)
+
+    high = max(1.0, 2.0 * level)
+    while sum(logs(high)) <= 2.0 * log_target:
+        high *= 2.0
+    low, high = bisect(lambda local: sum(logs(local)) > 2.0 * log_target, level, high, 60, rtol=_RTOL)
+    value, gap = low, max(high - low, UNIT_ROUNDOFF * high)
+    while low > level and logs(low)[1] > log_target:
+        low, gap = max(level, low - gap), 2.0 * gap
+    gap = max(high - value, UNIT_ROUNDOFF * high)
+    while logs(high)[0] <= log_target:
+        high, gap = high + gap, 2.0 * gap
+    return Estimate(value, min(low, value), high, kind="certified", unit="nats", method="bisection between proofs")
+
+
+def shuffled_least_reports(epsilon: ArrayLike, delta: ArrayLike, local_epsilon: ArrayLike) -> Estimate:
+    """The least number of shuffled reports of a local epsilon that are together (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The target of one round: epsilon at least 0 and finite, in nats; delta above 0 and below 1.
+    local_epsilon : float
+        Local epsilon of any randomiser, at least 0 and finite, in nats.
+
+    Returns
+    -------
+    Estimate
+        Whole numbers. With ``upper`` reports, and with more, the clone pair meets the target; with one report fewer
+        than ``lower`` it misses it.
+
+    Raises
+    ------
+    DomainError
+        For numbers out of range, or where 1e9 reports are too few.
+
+    Notes
+    -----
+    One more clone is a post-processing: the curve of the clone pair falls with the number of reports.
+
+    **Accuracy** both ends are proved by bounds of the curve; ``tests/enclosures/test_shuffled.py``.
+
+    Examples
+    --------
+    >>> from fastpriv.pairs import shuffled_least_reports
+    >>> shuffled_least_reports(0.25, 1e-6, 2.0).value
+    4120.0
+    """
+    level, log_target = _target(epsilon, delta)
+    local = validate.scalar("local_epsilon", local_epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+    ends = []
+    for side in (1, 0):
+        low, high = 0, 1  # no reports miss every target
+
+        def meets(n: int, side: int = side) -> bool:
+            return _clone_bounds(n, local, level)[side] <= log_target
+
+        while not meets(high):
+            if high == _MOST_REPORTS:
+                raise DomainError(
+                    f"delta must be within the reach of {_MOST_REPORTS} reports; got {float(np.asarray(delta))!r} at "
+                    f"epsilon {level!r} and local_epsilon {local!r}. Pass a larger one, or a smaller local_epsilon."
+                )
+            low, high = high, min(8 * high, _MOST_REPORTS)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if meets(middle) else (middle, high)
+        ends.append(high)
+    return Estimate(ends[0], ends[1], ends[0], kind="certified", unit="1", method="bisection between proofs")
+
+
+def _target(epsilon: Any, delta: Any) -> tuple[float, float]:
+    level = validate.scalar("epsilon", epsilon, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
+    target = validate.scalar("delta", delta, "above 0 and below 1", lambda x: (x > 0) & (x < 1))
+    return level, math.log(target)
+
+
+def _clone_bounds(n: int, local: float, level: float) -> Bounds:
+    """Bounds of log delta of the clone pair, and of the rounding of the logarithm of a target."""
+    bounds = ShuffleSum("clones", n, local).log_delta(np.array([level]))
+    low, high = float(bounds.lower[0]), float(bounds.upper[0])
+    return low * (1 + 4 * UNIT_ROUNDOFF), high * (1 - 4 * UNIT_ROUNDOFF)
 
 
 @lru_cache(maxsize=32)

@@ -81,8 +81,9 @@ class BatchResults:
         if not all(isinstance(word, str) for word in (*result.texts, *result.numbers, *itertools.chain(*result.words))):
             raise ValueError("names, texts and units must be texts")
         count = len(result.keys)
-        codes = [(result.errors, result.texts), *((labels, result.words) for labels in result.labels.values())]
-        if any(((code < -1) | (code >= len(texts))).any() or code.shape != (count,) for code, texts in codes):
+        codes: list[tuple[NDArray[Any], int]] = [(result.errors, len(result.texts))]
+        codes += [(labels, len(result.words)) for labels in result.labels.values()]
+        if any(((code < -1) | (code >= limit)).any() or code.shape != (count,) for code, limit in codes):
             raise ValueError("codes must be those of texts and units in the head")
         if result.keys.shape != (count, 2) or any(numbers.shape != (3, count) for numbers in result.numbers.values()):
             raise ValueError("arrays must have an entry for each cell")
@@ -90,7 +91,7 @@ class BatchResults:
 
     def pack(self, cells: slice) -> bytes:
         """Pack the results of some of the cells."""
-        arrays = {"keys": self.keys[cells], "seconds": self.seconds[cells], "errors": self.errors[cells]}
+        arrays: dict[str, NDArray[Any]] = {"keys": self.keys[cells], "seconds": self.seconds[cells], "errors": self.errors[cells]}
         arrays |= {f"numbers {name}": numbers[:, cells] for name, numbers in self.numbers.items()}
         arrays |= {f"labels {name}": labels[cells] for name, labels in self.labels.items()}
         return store.pack({"texts": [*self.texts], "words": [*self.words], "names": [*self.numbers]}, arrays)

@@ -352,7 +352,8 @@ def _column(output: str, word: str) -> str:
 
 def _texts_of_codes(codes: NDArray[Any], words: Sequence[str | None]) -> NDArray[Any]:
     """Texts of their positions in a list; None of -1."""
-    return np.array([*words, None], dtype=object)[codes]
+    texts: NDArray[Any] = np.array([*words, None], dtype=object)
+    return np.asarray(texts[codes])
 
 
 def _same(one: NDArray[Any], two: NDArray[Any]) -> bool:

@@ -14,7 +14,7 @@ from fastpriv import GaussianMechanism, LaplaceMechanism, RandomAllocation, Rand
 from fastpriv.base.errors import DomainError
 from fastpriv.channels import Channel
 from fastpriv.mechanisms import UnaryEncoding
-from fastpriv.pairs import Shuffled, ShuffledBatches
+from fastpriv.pairs import Shuffled, ShuffledBatches, shuffled_least_reports, shuffled_local_epsilon
 from fastpriv.pairs.binomials import binomial_log_probabilities
 from fastpriv.pairs.shuffled import _CELL_ERROR, _largest_sum
 from fastpriv.pairs.shuffled_sums import ShuffleSum
@@ -225,6 +225,19 @@ def test_binomial_log_probabilities(n, p):
             assert abs(difference) <= error, (x, difference, error)
 
 
+def test_inverses():
+    for epsilon, delta, n in ((0.25, 1e-6, 10_000), (0.0, 0.1, 50), (1.0, 1e-12, 100), (0.5, 0.3, 1)):
+        found = shuffled_local_epsilon(epsilon, delta, n)
+        assert compose(Shuffled(found.lower, n)).delta(epsilon).upper <= delta * (1 + 1e-14)
+        assert compose(Shuffled(found.upper, n)).delta(epsilon).lower > delta * (1 - 1e-14)
+        assert found.upper - found.lower <= 1e-8 * found.upper
+    found = shuffled_least_reports(0.25, 1e-6, 2.0)
+    reports = int(found.upper)
+    assert compose(Shuffled(2.0, reports)).delta(0.25).upper <= 1e-6
+    assert compose(Shuffled(2.0, int(found.lower) - 1)).delta(0.25).lower > 1e-6
+    assert shuffled_least_reports(3.0, 1e-6, 2.0).value == 1.0
+
+
 def test_local_epsilons():
     assert Shuffled(LaplaceMechanism(3.0, 1.0), 10).local_epsilon * 3 >= 1.0
     assert math.isclose(Shuffled(UnaryEncoding(4, 2.0), 10).local_epsilon, 2.0, rel_tol=1e-12)
@@ -321,8 +334,17 @@ def test_objects():
     (lambda: ShuffledBatches(GaussianMechanism(1.0, 1.0), 0), "batches must be an integer"),
     (lambda: ShuffledBatches(GaussianMechanism(1.0, 1.0), 10, 0), "epochs must be an integer"),
     (lambda: ShuffledBatches(GaussianMechanism(1.0, 1.0), 10, relation="add_or_remove"), "relation must be one of"),
+    (lambda: shuffled_local_epsilon(-1.0, 0.1, 10), "epsilon must be at least 0 and finite; got -1.0"),
+    (lambda: shuffled_local_epsilon(1.0, 0.0, 10), "delta must be above 0 and below 1; got 0.0"),
+    (lambda: shuffled_least_reports(1.0, 0.5, math.inf), "local_epsilon must be at least 0 and finite"),
 ])  # fmt: skip
 def test_texts(make, text):
     with pytest.raises(DomainError) as error:
         make()
     assert text in str(error.value)
+
+
+def test_too_few_reports(monkeypatch):
+    monkeypatch.setattr("fastpriv.pairs.shuffled._MOST_REPORTS", 1000)
+    with pytest.raises(DomainError, match="delta must be within the reach of 1000 reports"):
+        shuffled_least_reports(0.0, 1e-9, 1.0)

@@ -60,7 +60,7 @@ def test_values_have_the_mean_delta_and_are_bounded(direction, epsilon, bins):
     truth = one.delta(epsilon, direction=direction)
     sampler = SAMPLERS[direction](one, epsilon, np.random.SeedSequence(3), 4000)
     values = np.array([sampler(block) for block in range(12)])
-    assert 0.0 <= values.min()
+    assert values.min() >= 0.0
     assert values.max() <= math.exp(sampler.log_largest) * (1.0 + 1e-9)
     spread = values.std(axis=1) / math.sqrt(values.shape[1])
     misses = np.abs(values.mean(axis=1) - truth.value) > 2.0 * spread + truth.width
@@ -95,7 +95,7 @@ def test_deltas_below_all_doubles_end():
 def test_many_bands_have_narrow_bounds(direction):
     """Six bands, whose certified bounds are 6 digits apart and more."""
     found = BandedMatrixMechanism([1.0] * 6, 4.0, 30).sampled_delta(1.0, direction=direction, rng=1)
-    assert 1e-5 < found.lower
+    assert found.lower > 1e-5
     assert found.upper < 1.2 * found.value
 
 

@@ -74,8 +74,8 @@ def _key(rows: slice) -> int:
 def _parse(words: Any, arrays: Mapping[str, FloatArray], rows: slice) -> dict[str, QuantityGrid] | None:
     block = {}
     for name, (kind, method) in words.items():
-        numbers = [arrays[f"{name} {end}"].copy() for end in _ARRAYS]
-        if not all(len(entries) == rows.stop - rows.start for entries in (*numbers, kind, method)):
+        value, lower, upper = (arrays[f"{name} {end}"].copy() for end in _ARRAYS)
+        if not all(len(entries) == rows.stop - rows.start for entries in (value, lower, upper, kind, method)):
             return None
-        block[name] = QuantityGrid(*numbers, tuple(kind), tuple(method))
+        block[name] = QuantityGrid(value, lower, upper, tuple(kind), tuple(method))
     return block

@@ -211,5 +211,5 @@ def _highest_level(
         edge += stride
         if abs(edge) >= _LOG_LIMIT:
             return (0.0, "certified") if start else (math.exp(edge), kinds[edge])
-    low, _ = bisect(misses, *sorted((edge, edge + stride)), _HALVINGS)
+    low, _ = bisect(misses, min(edge, edge + stride), max(edge, edge + stride), _HALVINGS)
     return math.exp(low), kinds[low]
