@@ -35,9 +35,9 @@ def __getattr__(name: str) -> Any:
     if name not in special.__pyx_capi__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     capsule, ufunc = special.__pyx_capi__[name], getattr(special, name.removesuffix("_bounds"))
-    found = scalar_functions.function(name, scalar_functions.signature_of(capsule), ufunc.__doc__)
-    globals()[name] = found
-    return found
+    result = scalar_functions.function(name, scalar_functions.signature_of(capsule), ufunc.__doc__)
+    globals()[name] = result
+    return result
 
 
 def __dir__() -> list[str]:

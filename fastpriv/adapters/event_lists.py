@@ -171,9 +171,9 @@ def _composition(event: Any, relation: Relation, depth: int) -> Composition:
     if depth > _MAX_DEPTH:
         raise DomainError(f"event must have at most {_MAX_DEPTH} events within each other; got more. Flatten it.")
     name, field = _fields(event)
-    moved = 1 if relation == "add_or_remove" else 2  # norms of a record by which neighbouring sums differ
+    shifted = 1 if relation == "add_or_remove" else 2  # norms of a record by which neighbouring sums differ
     if name == "ComposedDpEvent":
-        return compose([_composition(one, relation, depth + 1) for one in field("events")])
+        return compose([_composition(item, relation, depth + 1) for item in field("events")])
     if name == "SelfComposedDpEvent":
         return compose(_composition(field("event"), relation, depth + 1), field("count"))
     if name == "NoOpDpEvent":
@@ -181,7 +181,7 @@ def _composition(event: Any, relation: Relation, depth: int) -> Composition:
     if name == "NonPrivateDpEvent":
         return _without_privacy()
     if name in _NOISES:
-        noise = _noise_mechanism(name, field, moved)
+        noise = _noise_mechanism(name, field, shifted)
         return _without_privacy() if noise is None else compose(noise)
     if name == "RandomizedResponseDpEvent":
         _require(relation == "replace_one", name, "replace_one", "it hides what a record is, not whether it is there")
@@ -214,7 +214,7 @@ def _composition(event: Any, relation: Relation, depth: int) -> Composition:
         return _discrete_gaussian(field("sigma"), field("sensitivity", 1.0), field("dimension", None))
     if name == "SingleEpochTreeAggregationDpEvent":
         sigma, steps = _noise(field("noise_multiplier")), field("step_counts")
-        return compose(TreeAggregation(steps, sigma, float(moved))) if sigma else _without_privacy()
+        return compose(TreeAggregation(steps, sigma, float(shifted))) if sigma else _without_privacy()
     if name == "RepeatAndSelectDpEvent":
         return _selected(_composition(field("event"), relation, depth + 1), field("mean"), field("shape"))
     raise DomainError(
@@ -248,15 +248,17 @@ def _selected(base: Composition, mean: Any, shape: Any) -> Composition:
             lambda low, high: math.sqrt(low * high), _GAMMA_WIDTH,
         )  # fmt: skip
         runs = NegativeBinomial(eta, low * (1.0 - _GAMMA_WIDTH))
-    found = compose(Selected(base, runs))
-    forward, backward = (BoundingPairs(one.dominating, ((),)) for one in (found.forward_pairs, found.backward_pairs))
-    return Composition(forward, backward, 1, False, found.releases)
+    result = compose(Selected(base, runs))
+    forward, backward = (
+        BoundingPairs(side.dominating, ((),)) for side in (result.forward_pairs, result.backward_pairs)
+    )
+    return Composition(forward, backward, 1, False, result.releases)
 
 
 def _base_of_sample(noises: list[tuple[Any, int]]) -> Any:
     """The mechanism on a sample, with the sensitivity of one contribution, or a list of several on one sample."""
     validate.count("count", sum(count for _, count in noises), 0, _MOST_ON_A_SAMPLE)
-    mechanisms = [GaussianMechanism(0.0, 1.0) if one is None else one for one, count in noises for _ in range(count)]
+    mechanisms = [GaussianMechanism(0.0, 1.0) if item is None else item for item, count in noises for _ in range(count)]
     return mechanisms[0] if len(mechanisms) == 1 else mechanisms
 
 
@@ -269,9 +271,9 @@ def _noises(event: Any, depth: int = 0) -> list[tuple[Any, int]]:
         return []
     if name == "SelfComposedDpEvent" and depth < _MAX_DEPTH:
         count = validate.count("count", field("count"), 0)
-        return [(one, number * count) for one, number in _noises(field("event"), depth + 1) if count]
+        return [(item, number * count) for item, number in _noises(field("event"), depth + 1) if count]
     if name == "ComposedDpEvent" and depth < _MAX_DEPTH:
-        return [one for part in field("events") for one in _noises(part, depth + 1)]
+        return [noise for part in field("events") for noise in _noises(part, depth + 1)]
     raise DomainError(
         f"event must be Gaussian, Laplace or discrete Laplace noise, or a composition of them, inside a sample; got "
         f"{validate.shown(event)}. Compose others from pairs that dominate them, by fastpriv.compose."
@@ -318,11 +320,13 @@ def _poisson_sampled(event: Any, rate: Any, relation: Relation) -> Composition:
     noises = _noises(event)
     if not noises:
         return compose([])
-    if relation != "add_or_remove" or not all(one is None or isinstance(one, GaussianMechanism) for one, _ in noises):
+    if relation != "add_or_remove" or not all(
+        element is None or isinstance(element, GaussianMechanism) for element, _ in noises
+    ):
         return compose(PoissonSampled(_base_of_sample(noises), share, relation=relation))
     if share == 0.0:
         return compose([])
-    sigmas = [(0.0 if one is None else float(one.sigma), count) for one, count in noises]
+    sigmas = [(0.0 if item is None else float(item.sigma), count) for item, count in noises]
     if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
         return compose(_sampled_gaussian(min(sigma for sigma, _ in sigmas), share))
     square = sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0))
@@ -331,8 +335,8 @@ def _poisson_sampled(event: Any, rate: Any, relation: Relation) -> Composition:
     if low == high:
         return above
     forward, backward = (
-        BoundingPairs(one.dominating, (other.dominating,))
-        for one, other in ((above.forward_pairs, below.forward_pairs), (above.backward_pairs, below.backward_pairs))
+        BoundingPairs(entry.dominating, (other.dominating,))
+        for entry, other in ((above.forward_pairs, below.forward_pairs), (above.backward_pairs, below.backward_pairs))
     )
     return Composition(forward, backward, 1, False)
 

@@ -145,13 +145,15 @@ def mixture_from_scipy(distribution: Any) -> GaussianMixture:
     """
     stats = _scipy_stats("mixture_from_scipy")
     components = getattr(distribution, "components", [distribution])
-    if not all(isinstance(one, stats.Normal) for one in components):
+    if not all(isinstance(component, stats.Normal) for component in components):
         raise DomainError(
             "distribution must be a scipy.stats.Mixture of Normal components; got "
             f"{validate.shown(distribution)}. Write shifted and scaled components with mu and sigma."
         )
     weights = getattr(distribution, "weights", [1.0])
-    return GaussianMixture(weights, [float(one.mu) for one in components], [float(one.sigma) for one in components])
+    return GaussianMixture(
+        weights, [float(item.mu) for item in components], [float(entry.sigma) for entry in components]
+    )
 
 
 def scipy_from_mixture(mixture: GaussianMixture) -> Any:

@@ -88,5 +88,5 @@ def dp_accounting_pld(
     losses = [discretised(pair.forward, pair.backward, step, tail, pessimistic)]
     if pair.forward != pair.backward:
         losses.append(discretised(pair.backward, pair.forward, step, tail, pessimistic))
-    pmfs = (pld_pmf.DensePLDPmf(step, one.first, one.masses, one.infinity_mass, pessimistic) for one in losses)
+    pmfs = (pld_pmf.DensePLDPmf(step, loss.first, loss.masses, loss.infinity_mass, pessimistic) for loss in losses)
     return privacy_loss_distribution.PrivacyLossDistribution(*pmfs)

@@ -45,10 +45,10 @@ class ComposedStep:
 
     def _construct(self, kind: StepKind) -> Any:
         """What a kind makes of the parameters that belong to it."""
-        given = {name: _typed(name, self.parameters[name]) for name in kind.parameters}
-        if "base" in given:
-            given["base"] = self._construct(KINDS[given["base"]])
-        return kind.make(self.folder, **given)
+        values = {name: _typed(name, self.parameters[name]) for name in kind.parameters}
+        if "base" in values:
+            values["base"] = self._construct(KINDS[values["base"]])
+        return kind.make(self.folder, **values)
 
 
 class StepKind(NamedTuple):
@@ -98,8 +98,8 @@ def _selected(folder: Path, base: Any, eta: float, gamma: float) -> Any:
 
 def _discrete(folder: Path, p: Any, q: Any) -> Any:
     pair = []
-    for name, given in (("p", p), ("q", q)):
-        pair.append(validate.probabilities(name, _numbers(name, given)))
+    for name, values in (("p", p), ("q", q)):
+        pair.append(validate.probabilities(name, _numbers(name, values)))
     if pair[0].size != pair[1].size:
         raise DomainError(
             f"p and q must have one probability for each outcome; got {pair[0].size} and {pair[1].size}. Write 0 for "
@@ -168,11 +168,11 @@ def read_steps(path: str | os.PathLike[str]) -> list[ComposedStep]:
     file = validate.path("steps", path)
     read = _toml_entries if file.suffix.lower() == ".toml" else _csv_entries
     steps = []
-    for place, entry in read(file):
+    for position, entry in read(file):
         try:
             steps.append(make_step(entry, file.parent))
         except (DomainError, ShapeError, OSError) as error:
-            raise DomainError(f"{place} must be a step; got an entry where {error}") from None
+            raise DomainError(f"{position} must be a step; got an entry where {error}") from None
     if not steps:
         raise DomainError(f"{str(file)!r} must have at least one step; got none. Write kind,sigma,count and one line.")
     return steps
@@ -180,25 +180,25 @@ def read_steps(path: str | os.PathLike[str]) -> list[ComposedStep]:
 
 def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
     """Make a step of a kind, its parameters and ``count``, each a number or its text; None and "" are left out."""
-    given = {name: value for name, value in entry.items() if value is not None and value != ""}
-    kind = given.pop("kind", None)
+    values = {name: value for name, value in entry.items() if value is not None and value != ""}
+    kind = values.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {validate.shown(kind)}. Choose one of them.")
-    count = _whole_count(given.pop("count", 1))
+    count = _whole_count(values.pop("count", 1))
     defaults = dict(KINDS[kind].parameters)
     if "base" in defaults:
-        bases = tuple(name for name, one in KINDS.items() if "base" not in one.parameters)
-        base = validate.choice("base", given.get("base", defaults["base"]), bases)
+        bases = tuple(name for name, item in KINDS.items() if "base" not in item.parameters)
+        base = validate.choice("base", values.get("base", defaults["base"]), bases)
         defaults |= {name: value for name, value in KINDS[base].parameters.items() if name not in defaults}
-    for name in given:
+    for name in values:
         if name not in defaults:
             raise DomainError(
-                f"{name} must be left empty for {kind}; got {validate.shown(given[name])}. It takes "
+                f"{name} must be left empty for {kind}; got {validate.shown(values[name])}. It takes "
                 f"{', '.join(defaults)} and count."
             )
     parameters = {}
     for name, default in defaults.items():
-        value = given.get(name, default)
+        value = values.get(name, default)
         if value is None:
             raise DomainError(f"{name} must be given for {kind}; got none. Fill its column.")
         parameters[name] = value if name in _TEXTS + _LISTS else _number(name, value)
@@ -229,13 +229,13 @@ def _csv_entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
         if names.count(name) > 1:
             raise DomainError(f"columns of {str(file)!r} must have different names; got {name!r} twice. Leave one out.")
     for number, line in numbered[1:]:
-        place = f"line {number} of {str(file)!r}"
-        cells = _cells(line, separator, place)
+        position = f"line {number} of {str(file)!r}"
+        cells = _cells(line, separator, position)
         if len(cells) > len(names):
             raise DomainError(
-                f"{place} must have {len(names)} cells, as the first; got {len(cells)}. Write one cell a column."
+                f"{position} must have {len(names)} cells, as the first; got {len(cells)}. Write one cell a column."
             )
-        yield place, dict(zip(names, cells, strict=False))
+        yield position, dict(zip(names, cells, strict=False))
 
 
 def _cells(line: str, separator: str, place: str) -> list[str]:

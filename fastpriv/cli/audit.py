@@ -47,35 +47,35 @@ def run(args: argparse.Namespace) -> int:
             f"FILE must have the scores of one audit to print; got {len(scores)} audits. Add --json, or write one row."
         )
     with warnings_on_one_line():
-        found = audit_scores(
+        result = audit_scores(
             scores, membership, design="one_run" if args.one_run else "repeated_runs", delta=args.delta,
             confidence=args.confidence, selection=args.selection, threshold=args.threshold, guesses=args.guesses,
         )  # fmt: skip
-    verdict = None if args.claim is None else found.verdict(args.claim)
-    refuted = args.claim is not None and float(found.epsilon.lower) > args.claim
+    verdict = None if args.claim is None else result.verdict(args.claim)
+    refuted = args.claim is not None and float(result.epsilon.lower) > args.claim
     if args.figure is not None:
         from pathlib import Path
 
         from ..report import audit
 
         with atomic_write(args.figure) as stream:
-            ax = audit(found, claim=args.claim)
+            ax = audit(result, claim=args.claim)
             ax.figure.savefig(stream, format=Path(args.figure).suffix[1:] or "png", bbox_inches="tight")
     if args.json:
-        quantities = {"epsilon": found.epsilon, "mu": found.mu}
-        content = {name: one.to_dict() for name, one in quantities.items()} | {
-            "delta": found.delta, "members": int(membership.sum()), "non_members": int((~membership).sum()),
-            "counts": found.counts.tolist(),
+        quantities = {"epsilon": result.epsilon, "mu": result.mu}
+        content = {name: item.to_dict() for name, item in quantities.items()} | {
+            "delta": result.delta, "members": int(membership.sum()), "non_members": int((~membership).sum()),
+            "counts": result.counts.tolist(),
         }  # fmt: skip
         if verdict is not None:
             content |= {"claim": args.claim, "refuted": refuted, "verdict": verdict}
         print_json(json_safe(content))
     else:
-        said = "FALSE as published" if found.epsilon.kind == "heuristic" else f"confidence {args.confidence:g}"
+        said = "FALSE as published" if result.epsilon.kind == "heuristic" else f"confidence {args.confidence:g}"
         print_text(
-            f"epsilon >= {rounded_down(float(found.epsilon.lower), 6)} nats at delta = {found.delta:g}\n"
-            f"mu >= {rounded_down(float(found.mu.lower), 6)}\n"
-            f"{said}, {found.epsilon.method}, {membership.sum()} members of {membership.size}\n"
+            f"epsilon >= {rounded_down(float(result.epsilon.lower), 6)} nats at delta = {result.delta:g}\n"
+            f"mu >= {rounded_down(float(result.mu.lower), 6)}\n"
+            f"{said}, {result.epsilon.method}, {membership.sum()} members of {membership.size}\n"
             + ("" if verdict is None else f"{verdict}\n")
         )  # fmt: skip
     return int(refuted)

@@ -68,24 +68,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "parameters of the kind, as docs/composition.md lists them; or JSON: events of dp_accounting, or the history "
         "or state_dict of an accountant of Opacus",
     )  # fmt: skip
-    one = parser.add_argument_group("one kind of step, in place of FILE")
-    one.add_argument("--sigma", metavar="S", type=float, help="standard deviation of Gaussian noise, for sensitivity 1")
-    one.add_argument("--rate", metavar="Q", type=float, help="probability that a record is in the sample (default: 1)")
-    one.add_argument("--shuffle", metavar="N", type=float, help="reports that are shuffled, each of --epsilon0")
-    one.add_argument("--epsilon0", metavar="E", type=float, help="local epsilon of each report, with --shuffle")
-    one.add_argument("--step", nargs="+", metavar=("KIND", "NAME=VALUE"), help="any kind of a table of steps with its "
+    step = parser.add_argument_group("one kind of step, in place of FILE")
+    step.add_argument("--sigma", metavar="S", type=float, help="standard deviation of Gaussian noise, sensitivity 1")
+    step.add_argument("--rate", metavar="Q", type=float, help="probability that a record is in the sample (default: 1)")
+    step.add_argument("--shuffle", metavar="N", type=float, help="reports that are shuffled, each of --epsilon0")
+    step.add_argument("--epsilon0", metavar="E", type=float, help="local epsilon of each report, with --shuffle")
+    step.add_argument("--step", nargs="+", metavar=("KIND", "NAME=VALUE"), help="any kind of a table of steps with its "
         "parameters, such as: laplace scale=2, or fixed_size size=64 sample=8 sigma=2")  # fmt: skip
-    one.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
-    asked = parser.add_argument_group("what is asked")
-    asked.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
-    asked.add_argument("--delta", metavar="GRID", help="epsilon at these; 0 asks for the largest loss")
-    asked.add_argument("--least-sigma", action="store_true", help="least sigma for --epsilon and --delta, with --rate "
+    step.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
+    question = parser.add_argument_group("what is asked")
+    question.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
+    question.add_argument("--delta", metavar="GRID", help="epsilon at these; 0 asks for the largest loss")
+    question.add_argument("--least-sigma", action="store_true", help="least sigma for --epsilon and --delta, with --rate "
         "and --count")  # fmt: skip
-    asked.add_argument("--largest-count", action="store_true", help="most steps for --epsilon and --delta, with "
+    question.add_argument("--largest-count", action="store_true", help="most steps for --epsilon and --delta, with "
         "--sigma and --rate, or of the one step of FILE")  # fmt: skip
-    asked.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
+    question.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
         "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
-    asked.add_argument("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are "
+    question.add_argument("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are "
         "neighbours, of events of dp_accounting and of samples (default: add_or_remove)")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
     add("--csv", action="store_true", help="print CSV instead of the table")
@@ -123,17 +123,17 @@ def run(args: argparse.Namespace) -> int:
         _figure_kind(args.figure)
         check_writable_file(args.figure)
     summary = _summary(args, composition, steps)
-    with warnings.catch_warnings(record=True) as given:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rows = _delta_rows(composition, epsilons, direction) if epsilons is not None else []
-        found = None if deltas is None else composition.epsilon(delta=deltas, direction=direction)
-    for one in given:
-        if one.category is UserWarning:
-            summary.assumed.append(f"{str(one.message)[0].upper()}{str(one.message)[1:]}")
+        result = None if deltas is None else composition.epsilon(delta=deltas, direction=direction)
+    for item in caught:
+        if item.category is UserWarning:
+            summary.assumed.append(f"{str(item.message)[0].upper()}{str(item.message)[1:]}")
         else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    if deltas is not None and found is not None:
-        rows += [_Answer("epsilon", float(deltas[k]), found[k]) for k in range(len(deltas))]
+            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+    if deltas is not None and result is not None:
+        rows += [_Answer("epsilon", float(deltas[k]), result[k]) for k in range(len(deltas))]
     if args.figure is not None:
         _draw(args, composition, steps, epsilons, direction)
     return _print_rows(args, rows, steps, summary)
@@ -194,15 +194,15 @@ def _is_plain(args: argparse.Namespace) -> bool:
 
 def _step_options(args: argparse.Namespace) -> dict[str, Any]:
     """The options that are given of those that say what a step is, by the names of its parameters."""
-    given = {name: getattr(args, key) for key, name in _STEP_OPTIONS.items() if getattr(args, key) is not None}
+    values = {name: getattr(args, key) for key, name in _STEP_OPTIONS.items() if getattr(args, key) is not None}
     for word in (args.step or [])[1:]:
         name, equals, value = word.partition("=")
         if not equals or name == "kind":
             raise DomainError(f"--step must be a kind and NAME=VALUE; got {word!r}. Write --step laplace scale=2.")
-        if name in given:
-            raise DomainError(f"{name} must be given once; got {given[name]!r} and {value!r}. Leave one out.")
-        given[name] = value
-    return given
+        if name in values:
+            raise DomainError(f"{name} must be given once; got {values[name]!r} and {value!r}. Leave one out.")
+        values[name] = value
+    return values
 
 
 def _kind(args: argparse.Namespace) -> str:
@@ -335,7 +335,7 @@ def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:
 def _step_text(step: ComposedStep) -> str:
     """A step with its count and the parameters that are not those by default."""
     usual = (("sensitivity", 1.0), ("group_size", 1.0), ("k", 2.0), ("epochs", 1.0), ("base", "gaussian"))
-    numbers = [_parameter_text(*one) for one in step.parameters.items() if one not in usual]
+    numbers = [_parameter_text(*parameter) for parameter in step.parameters.items() if parameter not in usual]
     return f"{step.count:,} x {step.kind.replace('_', ' ')}, {', '.join(numbers)}"
 
 

@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:  # before the work, not after it
         table_path("--out", args.out)
     mixtures = [(file, read_mixture(file)) for file in (args.p, args.q) if file is not None]
-    given = {name: getattr(args, name) for name in ("epsilon", "order", "both", "certified")}
-    given["unit"] = None if args.unit == "nats" else args.unit  # nats are given to every quantity
+    values = {name: getattr(args, name) for name in ("epsilon", "order", "both", "certified")}
+    values["unit"] = None if args.unit == "nats" else args.unit  # nats are given to every quantity
     sampling = {
         name: getattr(args, name) for name in (
             "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "n_jobs",
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         code = 0
         try:
             table = compute_table(
-                args.quantity, mixtures, given, rng=args.seed, progress=not args.quiet, **sampling,
+                args.quantity, mixtures, values, rng=args.seed, progress=not args.quiet, **sampling,
             )  # fmt: skip
         except KeyboardInterrupt as error:
             if not hasattr(error, "best"):

@@ -127,7 +127,7 @@ def _data(args: argparse.Namespace) -> LabelledRecords:
 
 def _shape(text: str) -> tuple[int, ...]:
     parts = text.lower().split("x")
-    if len(parts) not in (2, 3) or not all(one.isdecimal() and int(one) > 0 for one in parts) or parts[2:] not in (
+    if len(parts) not in (2, 3) or not all(part.isdecimal() and int(part) > 0 for part in parts) or parts[2:] not in (
         [], ["3"]
     ):  # fmt: skip
         raise DomainError(f"--shape must be HxW, or HxWx3 in colour; got {text!r}. Write 28x28, say.")
@@ -166,21 +166,21 @@ def _grid(texts: Any, batch: int) -> dict[str, Protection]:
     """Protections by name; a text with lists or ranges stands for one of each value."""
     from ..studies.leakage.protections import Protection
 
-    found: dict[str, Protection] = {}
+    result: dict[str, Protection] = {}
     for text in texts:
         choices = [_choices(part.strip(), text, batch) for part in text.split("+")]
         for combination in itertools.product(*choices):
             names = [name for name, _ in combination]
             words: dict[str, Any] = {}
-            for _, given in combination:
-                if words.keys() & given.keys() or (names != ["none"] and "none" in names):
+            for _, values in combination:
+                if words.keys() & values.keys() or (names != ["none"] and "none" in names):
                     raise DomainError(
                         f"--protection must name each protection once, and none alone; got {text!r}. Repeat "
                         "--protection for another."
                     )
-                words |= given
-            found[" + ".join(names)] = Protection(**words)
-    return found
+                words |= values
+            result[" + ".join(names)] = Protection(**words)
+    return result
 
 
 def _choices(part: str, text: str, batch: int) -> list[tuple[str, dict[str, Any]]]:

@@ -124,14 +124,14 @@ def _people(args: argparse.Namespace) -> tuple[Panel, Panel, str]:
     random = np.random.default_rng([args.seed, _SETUP_SEED])
     order = random.permutation(people.n_people)
     pool = people.select(people=np.sort(order[: args.pool]))
-    rest = people.select(people=np.sort(order[args.pool :])) if others is None else others
-    if rest.n_attributes != pool.n_attributes:
+    remainder = people.select(people=np.sort(order[args.pool :])) if others is None else others
+    if remainder.n_attributes != pool.n_attributes:
         raise DomainError(
-            f"--references must have the {pool.n_attributes} attributes of FILE; got {rest.n_attributes}. Select the "
-            "same attributes of both."
+            f"--references must have the {pool.n_attributes} attributes of FILE; got {remainder.n_attributes}. Select "
+            "the same attributes of both."
         )
-    total = pool.counts(np.ones(pool.n_people, dtype=bool)) + rest.counts(np.ones(rest.n_people, dtype=bool))
-    varying = np.flatnonzero((total > 0) & (total < pool.n_people + rest.n_people))
+    total = pool.counts(np.ones(pool.n_people, dtype=bool)) + remainder.counts(np.ones(remainder.n_people, dtype=bool))
+    varying = np.flatnonzero((total > 0) & (total < pool.n_people + remainder.n_people))
     count = args.attributes
     if count is None:
         count = _ATTRIBUTES if args.file is None else _OWN_ATTRIBUTES
@@ -139,11 +139,11 @@ def _people(args: argparse.Namespace) -> tuple[Panel, Panel, str]:
         raise DomainError(f"--attributes must be at least 0; got {count}. Take 0 for all.")
     if not varying.size:
         raise DomainError("FILE must have attributes that vary; got none that does. Check the file.")
-    found = varying.size
-    if 0 < count < found:
+    result = varying.size
+    if 0 < count < result:
         varying = np.sort(random.choice(varying, count, replace=False))
-    drawn = _sentence(args, people.n_people, rest.n_people, varying.size, found, people.n_attributes)
-    return pool.select(attributes=varying), rest.select(attributes=varying), drawn
+    drawn = _sentence(args, people.n_people, remainder.n_people, varying.size, result, people.n_attributes)
+    return pool.select(attributes=varying), remainder.select(attributes=varying), drawn
 
 
 def _sentence(
@@ -198,14 +198,14 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
         "gaussian": GaussianNoise, "laplace": lambda x: LaplaceNoise.from_epsilon(x, n, attributes),
         "linf": lambda x: LInfinityNoise.from_epsilon(x, n, attributes),
     }  # fmt: skip
-    found: dict[str, Noise] = {}
+    result: dict[str, Noise] = {}
     for text in args.noise:
         kind, _, number = text.partition(":")
         if text == "none":
-            found[text] = NoNoise()
+            result[text] = NoNoise()
             continue
         try:
-            found[text] = makers[kind](float(number))
+            result[text] = makers[kind](float(number))
         except (KeyError, ValueError) as error:
             if isinstance(error, DomainError):
                 raise
@@ -213,7 +213,7 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
                 f"--noise must be none, gaussian:SIGMA, laplace:EPSILON or linf:EPSILON; got {text!r}. Write "
                 "gaussian:0.2, say."
             ) from None
-    return found
+    return result
 
 
 def _table(study: AttackStudy) -> str:
@@ -222,7 +222,9 @@ def _table(study: AttackStudy) -> str:
 
     head = ("defence", "attack", "AUC", f"TPR at FPR {study.settings['fpr']:g}", "advantage",
             f"BWMA, gamma={study.settings['gamma']:g}", "utility loss")  # fmt: skip
-    lines = aligned([head, *((one.defence, one.attack, *map(shown, one.numbers())) for one in study.outcomes)])
+    lines = aligned(
+        [head, *((outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes)]
+    )
     lines += ["", f"A constant release would lose {shown(study.constant_loss)} and say nothing (AUC 0.5)."]
     lines += [f"Of {len(names)} rows: {text}." for text, names in study.remarks().items()]
     return "\n".join(lines)

@@ -63,24 +63,24 @@ def run(args: argparse.Namespace) -> int:
     from ..sweeps.runs import sweep
 
     out = None if args.out in (None, "-") else args.out
-    found = sweep(
+    result = sweep(
         args.spec, args.table, grid=_grid(args.grid), replicates=args.replicates or 1,
         seed=args.seed, store=args.store, resume=not args.fresh, out=out, shard=_shard(args.shard), merge=args.merge,
         n_jobs=args.n_jobs, progress=not args.quiet,
     )  # fmt: skip
     whole = out is None and (args.out == "-" or args.store is None)
     if args.json:
-        content = found.to_dict() if whole else found.metadata()
-        print_json(json_safe(content | {"failed": found.failed, "store": args.store, "out": args.out}))
+        content = result.to_dict() if whole else result.metadata()
+        print_json(json_safe(content | {"failed": result.failed, "store": args.store, "out": args.out}))
     elif whole:
-        found.print_csv(sys.stdout)
+        result.print_csv(sys.stdout)
     elif not args.quiet:
         where = ", ".join(filter(None, (args.store, out)))
-        print_text(f"{len(found):,} cells, {found.failed:,} failed. Written: {where}\n")
-    error = next(found.errors(), None)
+        print_text(f"{len(result):,} cells, {result.failed:,} failed. Written: {where}\n")
+    error = next(result.errors(), None)
     if error is not None and not args.quiet:
         sys.stderr.write(escape_invisible(
-            f"fastpriv: {found.failed:,} of {len(found):,} cells failed, the first with: {error}\n"
+            f"fastpriv: {result.failed:,} of {len(result):,} cells failed, the first with: {error}\n"
         ))  # fmt: skip
     return 0
 

@@ -111,8 +111,8 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
             high = certified(curve, np.maximum(odds[some] - slack[some], 0.0)).upper
             low = certified(curve, odds[some] + slack[some]).lower
             complement = next_below(1.0 - np.asarray(high)), next_above(1.0 - np.asarray(low))
-            one = pair if curve is pair.forward else pair.swapped()
-            sharp = _complement_bounds(one, np.maximum(odds[some] - slack[some], 0.0), odds[some] + slack[some])
+            item = pair if curve is pair.forward else pair.swapped()
+            sharp = _complement_bounds(item, np.maximum(odds[some] - slack[some], 0.0), odds[some] + slack[some])
             if sharp is not None:
                 complement = np.maximum(complement[0], sharp[0]), np.minimum(complement[1], sharp[1])
             value[some] = least[some] * (0.5 * complement[0] + 0.5 * complement[1])
@@ -133,8 +133,8 @@ def _complement_bounds(
     P(L <= epsilon) + x Q(L > epsilon). None where a pair is known by its curves alone.
     """
     if pair.orders is not None:
-        one, other = (_complement_bounds(order, below, above) for order in pair.orders)
-        return None if one is None or other is None else (np.minimum(one[0], other[0]), np.minimum(one[1], other[1]))
+        item, other = (_complement_bounds(order, below, above) for order in pair.orders)
+        return None if item is None or other is None else (np.minimum(item[0], other[0]), np.minimum(item[1], other[1]))
     if pair.discrete is not None:
         p, q = pair.discrete.p.astype(np.longdouble), pair.discrete.q.astype(np.longdouble)
         gap = 1.1 * max(pair.discrete.p_relative_error, pair.discrete.q_relative_error)
@@ -143,7 +143,7 @@ def _complement_bounds(
         for levels in (below, above):
             with np.errstate(over="ignore", invalid="ignore"):
                 x = np.exp(levels.astype(np.longdouble))
-                sums.append(np.array([np.minimum(p, np.where(q > 0, one * q, 0)).sum() for one in x]))
+                sums.append(np.array([np.minimum(p, np.where(q > 0, entry * q, 0)).sum() for entry in x]))
         low, high = (sums[0] * (1 - gap)).astype(np.float64), (sums[1] * (1 + gap)).astype(np.float64)
         return np.maximum(next_below(low, 2), 0.0), next_above(high, 2)
     if pair.tails is None:
@@ -245,15 +245,15 @@ def privacy_profile(p: Any, q: Any = None, epsilon: ArrayLike = 0.0, *, group: A
     kind, method = "exact", "privacy curves of both directions"
     for some, curve in ((positive, pair.forward), (~positive, pair.backward)):
         if some.any():
-            found = certified(curve, np.abs(levels[some]))
-            method = f"privacy curves of both directions, {found.method}" if records > 1 else method
-            kind = found.kind if found.kind != "exact" else kind
-            numbers[:, some] = found.arrays()
+            result = certified(curve, np.abs(levels[some]))
+            method = f"privacy curves of both directions, {result.method}" if records > 1 else method
+            kind = result.kind if result.kind != "exact" else kind
+            numbers[:, some] = result.arrays()
     x = np.exp(np.where(positive, 0.0, levels))
-    rest = -np.expm1(np.where(positive, 0.0, levels))
+    remainder = -np.expm1(np.where(positive, 0.0, levels))
     value, lower, upper = numbers
-    lower = np.where(positive, lower, next_below(next_below(rest, 2) + next_below(x * lower, 4)))
-    upper = np.where(positive, upper, next_above(next_above(rest, 2) + next_above(x * upper, 4)))
+    lower = np.where(positive, lower, next_below(next_below(remainder, 2) + next_below(x * lower, 4)))
+    upper = np.where(positive, upper, next_above(next_above(remainder, 2) + next_above(x * upper, 4)))
     lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
-    value = np.clip(np.where(positive, value, rest + x * value), lower, upper)
+    value = np.clip(np.where(positive, value, remainder + x * value), lower, upper)
     return Estimate(value, lower, upper, kind=kind, unit="probability", method=method)  # type: ignore[arg-type]

@@ -126,15 +126,15 @@ class _TiltedTable:
         """Lower and upper bound of the logarithm."""
         e = 0.0 if level == 0.0 and self.zero_is_exact else self.loss_error
         near = Fraction(level) - Fraction(e)
-        found = self.sums(near)
+        result = self.sums(near)
         if quantity == "delta":  # from epsilon - e to epsilon + e it falls by less than 2 e e^(2 e) tail(epsilon - e)
-            low = found.delta - found.delta_error - 2.0 * e * (1.0 + 4.0 * e) * (found.tail + found.tail_error)
-            high, far = found.delta + found.delta_error, near
+            low = result.delta - result.delta_error - 2.0 * e * (1.0 + 4.0 * e) * (result.tail + result.tail_error)
+            high, far = result.delta + result.delta_error, near
         else:
             far = Fraction(level) + Fraction(e)
-            beyond = found if e == 0.0 else self.sums(far)
+            beyond = result if e == 0.0 else self.sums(far)
             low = (beyond.tail - beyond.tail_error) * (1.0 - 4.0 * e)
-            high = (found.tail + found.tail_error) * (1.0 + 8.0 * e)
+            high = (result.tail + result.tail_error) * (1.0 + 8.0 * e)
         wide = math.log1p(2.0 * self.weight_error)
         lower = upper = -math.inf
         if low > 0.0:
@@ -160,10 +160,10 @@ def atom_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: 
         return None
     atoms = [_atoms(p, q, count) for p, q, count in draws if count > 0]
     bounds, size = np.full((2, epsilon.size), -math.inf), 0
-    if any(not one.losses for one in atoms):  # no type has a finite loss
+    if any(not atom.losses for atom in atoms):  # no type has a finite loss
         return _log_bounds(bounds, infinite, size)
-    top = sum((one.draws * one.losses[0] for one in atoms), Fraction(0))
-    top += Fraction(_DD_ERROR) * sum((one.draws * abs(one.losses[0]) for one in atoms), Fraction(0))
+    top = sum((item.draws * item.losses[0] for item in atoms), Fraction(0))
+    top += Fraction(_DD_ERROR) * sum((entry.draws * abs(entry.losses[0]) for entry in atoms), Fraction(0))
     budget, table = _MOST_WORK / max(1, epsilon.size), None
     for index in np.argsort(epsilon, kind="stable"):
         level = float(epsilon[index])
@@ -188,9 +188,9 @@ def _one_draw(p: FloatArray, q: FloatArray, epsilon: FloatArray, quantity: Quant
     """Bounds of the logarithms for one draw, shape (2, n): with y = l - epsilon > 0 an outcome adds p (1 - e^-y), or
     p e^-y to the tail; y is right to a few units in the last place where it is above ``_DD_ERROR`` of l.
     """
-    kept = (p > 0.0) & (q > 0.0)
-    leading, trailing = _type_sums.losses(p[kept], q[kept])
-    p, vague = np.ldexp(p[kept], _DRAW_SHIFT), _DD_ERROR * np.abs(leading)
+    selected = (p > 0.0) & (q > 0.0)
+    leading, trailing = _type_sums.losses(p[selected], q[selected])
+    p, vague = np.ldexp(p[selected], _DRAW_SHIFT), _DD_ERROR * np.abs(leading)
     bounds = np.full((2, epsilon.size), -math.inf)
     for index, level in enumerate(epsilon.tolist()):
         y = (leading - level) + trailing
@@ -218,16 +218,16 @@ def _lattice_bounds(
     if interval is None or 20.0 * _deviation(atoms) > _LONGEST_TRANSFORM * interval:
         return None
     losses, offset, error = [], Fraction(0), 0.0
-    for one in atoms:
-        base = one.losses[-1]
-        multiples = [(loss - base) / Fraction(interval) for loss in one.losses]
-        places = np.array([round(x) for x in multiples], dtype=np.int64)
-        errors = [abs(float(x - int(place))) * interval for x, place in zip(multiples, places, strict=True)]
-        masses = np.zeros(int(places[0]) + 1)
-        np.add.at(masses, places, one.p)
-        losses.append((PrivacyLoss(0, interval, masses, 0.0), one.draws))
-        offset += one.draws * base
-        error += one.draws * (max(errors) + _DD_ERROR * float(max(abs(loss) for loss in one.losses)))
+    for atom in atoms:
+        base = atom.losses[-1]
+        multiples = [(loss - base) / Fraction(interval) for loss in atom.losses]
+        positions = np.array([round(x) for x in multiples], dtype=np.int64)
+        errors = [abs(float(x - int(position))) * interval for x, position in zip(multiples, positions, strict=True)]
+        masses = np.zeros(int(positions[0]) + 1)
+        np.add.at(masses, positions, atom.p)
+        losses.append((PrivacyLoss(0, interval, masses, 0.0), atom.draws))
+        offset += atom.draws * base
+        error += atom.draws * (max(errors) + _DD_ERROR * float(max(abs(loss) for loss in atom.losses)))
     levels = np.array([float(Fraction(x) - offset) for x in epsilon.tolist()])
     move = error + 4 * UNIT_ROUNDOFF * np.abs(levels)
     upper = composed_log_bounds(losses, next_below(levels - move), quantity)[1]
@@ -235,21 +235,21 @@ def _lattice_bounds(
     if quantity == "tail":  # the factor e^epsilon is not that of the moved level
         lower, upper = lower - 4.0 * move, upper + 4.0 * move
     # the masses of joined atoms are rounded once
-    slack = UNIT_ROUNDOFF * math.fsum(2.0 * one.draws for one in atoms)
+    slack = UNIT_ROUNDOFF * math.fsum(2.0 * item.draws for item in atoms)
     return _log_bounds(np.stack([lower - slack, upper + slack]), infinite, cost["points"], "transform of a lattice")
 
 
 def _deviation(atoms: Sequence[_Atoms]) -> float:
     """The standard deviation of S."""
-    means = [float(one.p @ one.values) / float(one.p.sum()) for one in atoms]
-    return math.sqrt(math.fsum(one.draws * float(one.p @ (one.values - mean) ** 2)
-                               for one, mean in zip(atoms, means, strict=True)))  # fmt: skip
+    means = [float(atom.p @ atom.values) / float(atom.p.sum()) for atom in atoms]
+    return math.sqrt(math.fsum(item.draws * float(item.p @ (item.values - mean) ** 2)
+                               for item, mean in zip(atoms, means, strict=True)))  # fmt: skip
 
 
 def _lattice_interval(atoms: Sequence[_Atoms]) -> float | None:
     """The largest number of which all differences of the losses of each step are nearly multiples."""
-    gaps = np.concatenate([one.values[:-1] - one.values[-1] for one in atoms])
-    size = max(float(np.abs(one.values).max()) for one in atoms)
+    gaps = np.concatenate([atom.values[:-1] - atom.values[-1] for atom in atoms])
+    size = max(float(np.abs(item.values).max()) for item in atoms)
     if not gaps.size or size == 0.0:
         return None
     near = _LATTICE_ERROR * size
@@ -285,8 +285,8 @@ def _log_bounds(
 
 def _atoms(p: FloatArray, q: FloatArray, count: int) -> _Atoms:
     """Outcomes of one ratio joined; their order is that of their losses."""
-    kept = (p > 0.0) & (q > 0.0)
-    p, q = p[kept], q[kept]
+    selected = (p > 0.0) & (q > 0.0)
+    p, q = p[selected], q[selected]
     leading, trailing = _type_sums.losses(p, q)
     joined: dict[tuple[float, float], Fraction] = {}
     for x, key in zip(p, zip(leading.tolist(), trailing.tolist(), strict=True), strict=True):
@@ -303,21 +303,21 @@ def _atoms(p: FloatArray, q: FloatArray, count: int) -> _Atoms:
 
 def _saddle_point(atoms: Sequence[_Atoms], level: float, least: float) -> float:
     """The theta of the level, of few bits: products with it are short fractions."""
-    parts = [(one.p, one.values - one.values[0], one.draws) for one in atoms]
-    top = math.fsum(one.draws * one.values[0] for one in atoms)
+    parts = [(atom.p, atom.values - atom.values[0], atom.draws) for atom in atoms]
+    top = math.fsum(item.draws * item.values[0] for item in atoms)
     return float(np.float32(saddle_point(parts, level - top, 0.0, least, _LARGEST_EXPONENT)))
 
 
 def _table(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:
     """The sums under a tilt, if they visit no more points than ``budget``."""
-    log_mass = math.fsum(one.draws * _log_tilted_mass(one, theta) for one in atoms)
-    slack = 1e-14 * (1.0 + math.fsum(one.draws * (1.0 + theta * float(np.abs(one.values).max())) for one in atoms))
+    log_mass = math.fsum(atom.draws * _log_tilted_mass(atom, theta) for atom in atoms)
+    slack = 1e-14 * (1.0 + math.fsum(item.draws * (1.0 + theta * float(np.abs(item.values).max())) for item in atoms))
     if len(atoms) == 1 and 2 <= len(atoms[0].losses) <= 4:
-        found = _two_sides(atoms[0], theta, budget)
-        if found is not None:
-            return _finished(found, log_mass + slack)
-    found = _two_lists(atoms, theta, budget)
-    return None if found is None else _finished(found, log_mass + slack)
+        result = _two_sides(atoms[0], theta, budget)
+        if result is not None:
+            return _finished(result, log_mass + slack)
+    result = _two_lists(atoms, theta, budget)
+    return None if result is None else _finished(result, log_mass + slack)
 
 
 def _finished(table: _TiltedTable, log_mass: float) -> _TiltedTable:
@@ -381,28 +381,34 @@ def _two_sides(one: _Atoms, theta: float, budget: float) -> _TiltedTable | None:
 
 def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:
     """Any steps: two independent sums, whose types are listed."""
-    wholes = [(one, one.draws) for one in atoms]
-    halves = [[(one, one.draws // 2) for one in atoms], [(one, one.draws - one.draws // 2) for one in atoms]]
+    wholes = [(entry, entry.draws) for entry in atoms]
+    halves = [
+        [(atom, atom.draws // 2) for atom in atoms],
+        [(element, element.draws - element.draws // 2) for element in atoms],
+    ]
     wide = sorted(wholes, key=lambda part: -_number_of_types(*part))
     plans = [halves, _balanced(wide), _balanced([(wide[0][0], wide[0][1] // 2),
              (wide[0][0], wide[0][1] - wide[0][1] // 2), *wide[1:]])]  # fmt: skip
     plan = min(plans, key=lambda lists: max(map(_product_of_types, lists)))
     if max(map(_product_of_types, plan)) > min(_MOST_TYPES, budget):
         return None
-    laws, log_scale, left_out = [], Fraction(0), 0.0
+    distributions, log_scale, left_out = [], Fraction(0), 0.0
     for parts in plan:
-        law = _WeightedLosses(np.zeros(1, dtype=np.longdouble), np.ones(1), 0.0, 0.0)
-        for one, draws in parts:
+        distribution = _WeightedLosses(np.zeros(1, dtype=np.longdouble), np.ones(1), 0.0, 0.0)
+        for item, draws in parts:
             if draws > 0:
-                counts = _counts(one, theta, draws, *count_windows(_tilted(one, theta), draws))
-                law = _sum_of(law, _listed(counts))
+                counts = _counts(item, theta, draws, *count_windows(_tilted(item, theta), draws))
+                distribution = _sum_of(distribution, _listed(counts))
                 log_scale += counts.log_scale
                 left_out += counts.left_out
-        laws.append(law)
-    arrays = [array for law in laws for array in (*_parts(law.losses), law.weights)]
+        distributions.append(distribution)
+    arrays = [array for law in distributions for array in (*_parts(law.losses), law.weights)]
     sums = lambda level: _CurveSums(*_type_sums.pairs(*arrays, pair(level), theta))
-    weight_error, loss_error = sum(law.weight_error for law in laws) + 1e-15, sum(law.loss_error for law in laws)
-    size = sum(law.weights.size for law in laws)
+    weight_error, loss_error = (
+        sum(law.weight_error for law in distributions) + 1e-15,
+        sum(density.loss_error for density in distributions),
+    )
+    size = sum(law.weights.size for law in distributions)
     return _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
 
 
@@ -445,11 +451,11 @@ def _listed(counts: _WeightedCounts) -> _WeightedLosses:
             break
         n = np.arange(first, first + size)
         total = np.add.outer(used, n).ravel()
-        kept = (total <= counts.draws - least) & (total >= counts.draws - most)
+        selected = (total <= counts.draws - least) & (total >= counts.draws - most)
         with np.errstate(under="ignore"):
-            losses = np.add.outer(losses, n * loss).ravel()[kept]
-            weights = np.multiply.outer(weights, counts.weights[j]).ravel()[kept]
-        used = total[kept]
+            losses = np.add.outer(losses, n * loss).ravel()[selected]
+            weights = np.multiply.outer(weights, counts.weights[j]).ravel()[selected]
+        used = total[selected]
     number = len(order)
     size_of_loss = counts.draws * max(abs(float(loss)) for loss in counts.losses)
     return _merged(losses, weights, number * (WEIGHT_ERROR + UNIT_ROUNDOFF),

@@ -361,15 +361,15 @@ class _TupleSampler(_BoundedSampler):
         b, size = self.mechanism.bins, self.size
         order = int(np.argmin(_log_largest(self.mechanism, self.epsilon))) + 2
         covariances = _covariances(self.mechanism)
-        places = np.arange(b)
+        positions = np.arange(b)
         y, log_weight = np.zeros((size, b)), np.zeros(size)
         chosen = rng.integers(0, b, size)
         for _ in range(order - 1):
-            y += covariances[np.abs(places - chosen[:, None])]
+            y += covariances[np.abs(positions - chosen[:, None])]
             sums = np.cumsum(special.exp(y), axis=1)
             log_weight += special.log(sums[:, -1] / b)
             chosen = (sums < (rng.random(size) * sums[:, -1])[:, None]).sum(axis=1)
-        y += covariances[np.abs(places - np.minimum(chosen, b - 1)[:, None])]
+        y += covariances[np.abs(positions - np.minimum(chosen, b - 1)[:, None])]
         log_ratio = self.log_ratio(y + _noise(self.mechanism, rng, size))
         over = -special.expm1(np.minimum(self.epsilon - log_ratio, 0.0))
         return np.asarray(over * special.exp(log_weight - (order - 1) * log_ratio))
@@ -381,8 +381,8 @@ class _TiltSampler(_BoundedSampler):
     @property
     def shifts(self) -> FloatArray:
         """Covariances of all y_i with their average."""
-        covariances, places = _covariances(self.mechanism), np.arange(self.mechanism.bins)
-        return np.array([covariances[np.abs(places - i)].mean() for i in places.tolist()])
+        covariances, positions = _covariances(self.mechanism), np.arange(self.mechanism.bins)
+        return np.array([covariances[np.abs(positions - i)].mean() for i in positions.tolist()])
 
     def bounds(self) -> tuple[float, float]:
         """The s of the least bound, and its logarithm."""
@@ -441,7 +441,7 @@ def _log_largest(mechanism: BandedMatrixMechanism, epsilon: float) -> FloatArray
     # bin i has the distances 1 .. i on one side, and 1 .. b - 1 - i on the other
     rows = terms[:, :1] + beside + beside[:, ::-1]
     sums = top + np.log(rows.max(axis=1) / b)
-    found = np.cumsum(sums) - (k - 1) * epsilon + (k - 1) * np.log(k - 1) - k * np.log(k)
-    found[k * float(covariances[0]) > _LARGEST_EXPONENT] = math.inf
-    found[0] = min(float(found[0]), _LARGEST_EXPONENT)
-    return np.asarray(np.maximum(found, -_LARGEST_EXPONENT))
+    result = np.cumsum(sums) - (k - 1) * epsilon + (k - 1) * np.log(k - 1) - k * np.log(k)
+    result[k * float(covariances[0]) > _LARGEST_EXPONENT] = math.inf
+    result[0] = min(float(result[0]), _LARGEST_EXPONENT)
+    return np.asarray(np.maximum(result, -_LARGEST_EXPONENT))

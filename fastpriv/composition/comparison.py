@@ -175,15 +175,15 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
     """
     pairs = [
         validate.with_argument_name("p must be a", f"{name} must be a", partial(
-            certified_curves, *(one if isinstance(one, tuple) and len(one) == 2 else (one, None))
-        )).worst() for name, one in (("pair_1", pair_1), ("pair_2", pair_2))
+            certified_curves, *(item if isinstance(item, tuple) and len(item) == 2 else (item, None))
+        )).worst() for name, item in (("pair_1", pair_1), ("pair_2", pair_2))
     ]  # fmt: skip
     most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
     excesses = _excesses_of_curves(pairs[0], pairs[1], most)
-    found = [Estimate(0.5 * (low + high) if low > 0.0 else 0.0, low, high, kind="certified", unit="probability",
+    result = [Estimate(0.5 * (low + high) if low > 0.0 else 0.0, low, high, kind="certified", unit="probability",
                       method="chords and lines of both curves") for low, high, _ in excesses]  # fmt: skip
-    fails = [one.lower > most for one in found]
-    holds = [one.upper <= most for one in found]
+    fails = [entry.lower > most for entry in result]
+    holds = [element.upper <= most for element in result]
     counterexamples = tuple(
         _counterexample(name, pairs, epsilon)
         for name, bad, (_, _, epsilon) in zip(("first", "second"), fails, excesses, strict=True) if bad
@@ -198,7 +198,7 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
         relation = "second at least as private"
     else:
         relation = "undecided"
-    return MechanismComparison(relation, found[0], found[1], counterexamples)
+    return MechanismComparison(relation, result[0], result[1], counterexamples)
 
 
 def _excesses_of_curves(first: PrivacyCurves, second: PrivacyCurves, most: float) -> list[tuple[float, float, float]]:
@@ -225,13 +225,13 @@ def _excesses_of_curves(first: PrivacyCurves, second: PrivacyCurves, most: float
             for k, pair in enumerate((first, second))
         ]
         epsilon = np.concatenate([epsilon, middles])[order]
-    found = []
+    result = []
     for (a, b), low, bound in zip(((0, 1), (1, 0)), lowest, bounds, strict=True):
         high = max(bound.max(), curves[a][1][-1] - ends[b], x[0], low.max())
         at = int(np.argmax(low))
         lower, upper = max(next_below(float(low[at])), 0.0), next_above(float(high))
-        found.append((lower, min(max(upper, 0.0), 1.0), float(epsilon[at])))
-    return found
+        result.append((lower, min(max(upper, 0.0), 1.0), float(epsilon[at])))
+    return result
 
 
 def _bounds_to_the_end(
@@ -250,9 +250,9 @@ def _bounds_to_the_end(
         bounds = np.full((2, positive.size), end)
         for start in range(0, positive.size, _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            found = certified(curve, positive[part])
-            bounds[:, part] = found.lower, found.upper
-            last = float(np.asarray(found.upper)[-1])
+            result = certified(curve, positive[part])
+            bounds[:, part] = result.lower, result.upper
+            last = float(np.asarray(result.upper)[-1])
             if last <= end + _ENDED * most:
                 bounds[1, part.stop :] = last
                 break

@@ -121,14 +121,14 @@ def compose(pairs: Any, counts: Any = 1) -> Composition:
     1.8282 [1.8282, 1.8283]
     """
     several = isinstance(pairs, list) or (isinstance(pairs, tuple) and len(pairs) != 2)
-    given = list(pairs) if several else [pairs]
-    numbers = _counts(counts, len(given))
-    names = [f"pairs[{i}]" for i in range(len(given))] if several else ["pairs"]
+    values = list(pairs) if several else [pairs]
+    numbers = _counts(counts, len(values))
+    names = [f"pairs[{i}]" for i in range(len(values))] if several else ["pairs"]
     read: dict[int, Composition] = {}
-    for name, pair in zip(names, given, strict=True):
+    for name, pair in zip(names, values, strict=True):
         if id(pair) not in read:
             read[id(pair)] = pair if isinstance(pair, Composition) else _of_one_pair(read_pair(name, pair), pair)
-    return _joined([read[id(pair)] for pair in given], numbers)
+    return _joined([read[id(pair)] for pair in values], numbers)
 
 
 class Composition(PairObject):
@@ -195,7 +195,7 @@ class Composition(PairObject):
         >>> c.reversed.delta(0.5).value == c.delta(0.5, direction="backward").value
         True
         """
-        releases = tuple(one.reversed() for one in self.releases)
+        releases = tuple(release.reversed() for release in self.releases)
         return Composition(self.backward_pairs, self.forward_pairs, self.count, self.ordered, releases)
 
     @property
@@ -323,7 +323,7 @@ class Composition(PairObject):
             logs = validate.real("log_delta", log_delta, "at most 0", lambda x: x <= 0)
             rounding = np.zeros(logs.shape)
         directions = self._directions(direction)
-        found = epsilon_search.least_epsilon(
+        result = epsilon_search.least_epsilon(
             lambda levels: _worst([_curve(pairs, levels) for pairs in directions], levels),
             logs.ravel(),
             rounding.ravel(),
@@ -331,10 +331,12 @@ class Composition(PairObject):
             lambda: tuple(map(max, zip(*map(largest_loss_of, directions), strict=True))),
         )
         if direction is None:
-            self._warn_of_backward(found.rows[2], logs.ravel() + rounding.ravel())
-        value, lower, upper = (row.reshape(logs.shape) for row in found.rows)
+            self._warn_of_backward(result.rows[2], logs.ravel() + rounding.ravel())
+        value, lower, upper = (row.reshape(logs.shape) for row in result.rows)
         text = ", the larger of both directions" if directions[1:] else self._direction_text(direction)
-        return Estimate(value, lower, upper, kind="certified", unit="nats", method=found.method + text, cost=found.cost)
+        return Estimate(
+            value, lower, upper, kind="certified", unit="nats", method=result.method + text, cost=result.cost
+        )
 
     @monotone(falling="epsilon")
     def tail_probabilities(
@@ -431,13 +433,13 @@ class Composition(PairObject):
         orders = validate.real("order", order, "at least 1", lambda x: x >= 1)
         directions = self._directions(direction)
         rows, method = np.empty((2, orders.size)), ""
-        for i, one in enumerate(orders.ravel().tolist()):
-            if one == math.inf:
-                found = [(*largest_loss_of(pairs), "largest losses") for pairs in directions]
+        for i, item in enumerate(orders.ravel().tolist()):
+            if item == math.inf:
+                result = [(*largest_loss_of(pairs), "largest losses") for pairs in directions]
             else:
-                found = [renyi_bounds(pairs, one) for pairs in directions]
-            rows[:, i] = [max(bounds[k] for bounds in found) for k in (0, 1)]
-            method = found[0][2]
+                result = [renyi_bounds(pairs, item) for pairs in directions]
+            rows[:, i] = [max(bounds[k] for bounds in result) for k in (0, 1)]
+            method = result[0][2]
         low, high = (row.reshape(orders.shape) for row in rows)
         with np.errstate(invalid="ignore"):
             value = np.where(np.isfinite(high), low + 0.5 * (high - low), high)
@@ -460,13 +462,13 @@ class Composition(PairObject):
             forward, backward, of_one_pair=exact, ordered=self.ordered or forward is backward,
             gaussian=None if distance is None else (distance, 1.0), squared_distance=square,
             tails=(lambda e: _tails(self.forward_pairs, e), lambda e: _tails(self.backward_pairs, e)),
-            group=self._pair_of_group if self.releases and all(one.mechanism for one in self.releases) else None,
+            group=self._pair_of_group if self.releases and all(part.mechanism for part in self.releases) else None,
         )  # fmt: skip
 
     def _pair_of_group(self, group: int) -> PrivacyCurves:
         """The releases where this number of records changes at once; every release is of a mechanism with groups."""
-        parts = [one.of_group(group) for one in self.releases]
-        return _joined(parts, [one.times for one in self.releases])._privacy_curves()
+        parts = [item.of_group(group) for item in self.releases]
+        return _joined(parts, [release.times for release in self.releases])._privacy_curves()
 
     def _directions(self, direction: Any) -> list[BoundingPairs]:
         """The pairs of the directions of which the larger delta is meant."""
@@ -490,36 +492,36 @@ class Composition(PairObject):
     def _log_delta(self, epsilon: Any, direction: Any, *, quiet: bool = False) -> Estimate:
         directions = self._directions(direction)
         grid = validate.real("epsilon", epsilon)
-        found = self._estimate(directions, grid, self._direction_text(direction))
+        result = self._estimate(directions, grid, self._direction_text(direction))
         if direction is None and not quiet:
-            self._warn_of_backward(grid.ravel(), np.asarray(found.upper).ravel())
-        return found
+            self._warn_of_backward(grid.ravel(), np.asarray(result.upper).ravel())
+        return result
 
     def _warn_of_backward(self, epsilon: FloatArray, upper: FloatArray) -> None:
         """Warn where Q against P is proved to be larger than these bounds, at a few epsilons of pairs in an order."""
-        asked = np.flatnonzero((epsilon >= 0.0) & np.isfinite(epsilon) & (upper < 0.0))
-        if not self.ordered or self.forward_pairs == self.backward_pairs or asked.size == 0:
+        requested = np.flatnonzero((epsilon >= 0.0) & np.isfinite(epsilon) & (upper < 0.0))
+        if not self.ordered or self.forward_pairs == self.backward_pairs or requested.size == 0:
             return
-        asked = np.unique(asked[[0, asked.size // 2, -1]])
-        lower = _curve(self.backward_pairs, epsilon[asked]).lower
-        larger = np.flatnonzero(lower > upper[asked])
+        requested = np.unique(requested[[0, requested.size // 2, -1]])
+        lower = _curve(self.backward_pairs, epsilon[requested]).lower
+        larger = np.flatnonzero(lower > upper[requested])
         if larger.size:
             k = larger[0]
-            logs = float(upper[asked[k]]), float(lower[k])
+            logs = float(upper[requested[k]]), float(lower[k])
             name, ends = ("delta", [math.exp(x) for x in logs]) if logs[0] > _DEEP else ("log delta", logs)
             warned(
                 "the answer is that of p against q as passed, direction 'forward', and that of q against p is larger: "
-                f"at epsilon = {float(epsilon[asked[k]])!r} {name} is at most {rounded_up(ends[0], 6)} forward and at "
-                f"least {rounded_down(ends[1], 6)} backward. Pass direction='worst' for neighbours of which either may "
+                f"at epsilon = {float(epsilon[requested[k]])!r} {name} is at most {rounded_up(ends[0], 6)} forward and "
+                f"at least {rounded_down(ends[1], 6)} backward. Pass direction='worst' for neighbours of which either may "
                 "be p, and direction='forward' for this "
                 "order alone.", UserWarning,
             )  # fmt: skip
 
     def _estimate(self, directions: list[BoundingPairs], grid: FloatArray, text: str = "") -> Estimate:
         flat = np.ascontiguousarray(grid).reshape(-1)
-        found = _worst([_curve(pairs, flat) for pairs in directions], flat)
-        rows = (row.reshape(grid.shape) for row in found.numbers)
-        return Estimate(*rows, kind="certified", unit="log probability", method=found.method + text, cost=found.cost)
+        result = _worst([_curve(pairs, flat) for pairs in directions], flat)
+        rows = (row.reshape(grid.shape) for row in result.numbers)
+        return Estimate(*rows, kind="certified", unit="log probability", method=result.method + text, cost=result.cost)
 
     def _tail_estimates(self, epsilon: Any, direction: str) -> tuple[Estimate, Estimate, Estimate, Estimate]:
         """P(S > epsilon), Q(S > epsilon), P(S <= epsilon) and Q(S <= epsilon)."""
@@ -548,7 +550,7 @@ class Composition(PairObject):
         return estimates[0], estimates[1], estimates[2], estimates[3]
 
     def __repr__(self) -> str:
-        parts = [f"{one.times:,} x {one.text}" for one in self.releases[:_MOST_SHOWN]]
+        parts = [f"{release.times:,} x {release.text}" for release in self.releases[:_MOST_SHOWN]]
         more = len(self.releases) - len(parts)
         parts += [f"{more} more"] if more else []
         what = f": {', '.join(parts)}" if parts else f" of {len(self.forward_pairs.dominating)} pairs"
@@ -639,8 +641,8 @@ class Release(NamedTuple):
 
     def of_group(self, group: int) -> Composition:
         """One release where this number of records changes at once."""
-        one = _of_one_pair(read_group(self.mechanism, group), self.mechanism)
-        return one.reversed if self.is_reversed else one
+        item = _of_one_pair(read_group(self.mechanism, group), self.mechanism)
+        return item.reversed if self.is_reversed else item
 
     def reversed(self) -> Release:
         """The same with P and Q exchanged."""
@@ -656,13 +658,13 @@ def _of_one_pair(pair: ReadPair, given: Any) -> Composition:
 def _joined(compositions: list[Composition], counts: list[int]) -> Composition:
     """All pairs, like ones as one; a count of 0 leaves a pair out."""
     used = [(one, count) for one, count in zip(compositions, counts, strict=True) if count and one.count]
-    total = sum(one.count * count for one, count in used)
+    total = sum(element.count * count for element, count in used)
     if total > _MAX_COUNT:
         raise DomainError(f"counts must add up to at most {_MAX_COUNT}; got {total}. Pass smaller counts.")
-    ordered = all(one.ordered for one in compositions)
+    ordered = all(composition.ordered for composition in compositions)
     releases = _joined_releases(used)
-    forward = _joined_pairs([(one.forward_pairs, count) for one, count in used])
-    if all(one.forward_pairs == one.backward_pairs for one, _ in used):
+    forward = _joined_pairs([(item.forward_pairs, count) for item, count in used])
+    if all(entry.forward_pairs == entry.backward_pairs for entry, _ in used):
         return Composition(forward, forward, total, ordered, releases)
     backward = _joined_pairs([(one.backward_pairs, count) for one, count in used])
     return Composition(forward, backward, total, ordered, releases)
@@ -724,27 +726,27 @@ def _worst(bounds: list[LogBounds], epsilon: FloatArray) -> LogBounds:
     if WIDENED in other.method and WIDENED not in method:
         method = f"{method}, {WIDENED}"
     rows = [np.maximum(a, b) for a, b in zip(first.numbers, other.numbers, strict=True)]
-    found = LogBounds(rows[0], rows[1], rows[2], first.cost, method)
+    result = LogBounds(rows[0], rows[1], rows[2], first.cost, method)
     same = epsilon == 0.0
     if not same.any():
-        return found
-    return reconciled(found, np.where(same, np.minimum(first.lower, other.lower), -np.inf),
+        return result
+    return reconciled(result, np.where(same, np.minimum(first.lower, other.lower), -np.inf),
                       np.where(same, np.minimum(first.upper, other.upper), 0.0))  # fmt: skip
 
 
 def _checked_curve(pairs: BoundingPairs, epsilon: FloatArray) -> LogBounds:
     """Bounds of log delta at epsilon >= 0, that meet the elementary ones, and at wide ones those of single releases."""
-    found = checked(pairs, epsilon, engines.curve_bounds(pairs, epsilon))
+    result = checked(pairs, epsilon, engines.curve_bounds(pairs, epsilon))
     with np.errstate(invalid="ignore"):
-        wide = ~(found.upper - found.lower <= _WIDE) & (found.upper > -np.inf)
-    if WIDENED in found.method or not wide.any():
-        return found
+        wide = ~(result.upper - result.lower <= _WIDE) & (result.upper > -np.inf)
+    if WIDENED in result.method or not wide.any():
+        return result
     lower = np.full(epsilon.size, -np.inf)
     for pair in {pair for part in pairs.alternatives for pair in part}:
         if pair.has_moments and pair.count > 1:
-            one = engines.curve_bounds(BoundingPairs((pair.repeated(1),)), epsilon[wide])
-            lower[wide] = np.maximum(lower[wide], one.lower)
-    return reconciled(found, lower, np.zeros(epsilon.size))
+            item = engines.curve_bounds(BoundingPairs((pair.repeated(1),)), epsilon[wide])
+            lower[wide] = np.maximum(lower[wide], item.lower)
+    return reconciled(result, lower, np.zeros(epsilon.size))
 
 
 def _curve(pairs: BoundingPairs, epsilon: FloatArray) -> LogBounds:
@@ -758,14 +760,14 @@ def _curve(pairs: BoundingPairs, epsilon: FloatArray) -> LogBounds:
     level = epsilon[~ahead]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         start = np.log(-np.expm1(level))  # of 1 - e^epsilon
-        for row, found, above, outward in zip(rows, forward.numbers, behind.numbers, (0.0, -1.0, 1.0), strict=True):
-            row[ahead] = found
-            one = np.isneginf(level) | (above == 0.0)  # delta = 1
+        for row, number, above, outward in zip(rows, forward.numbers, behind.numbers, (0.0, -1.0, 1.0), strict=True):
+            row[ahead] = number
+            item = np.isneginf(level) | (above == 0.0)  # delta = 1
             exponent = level + np.log(-np.expm1(above))  # of 1 - delta, which keeps its digits where delta is near 1
             near_one = exponent < -0.5
             logs = np.where(near_one, np.log1p(-np.exp(exponent)), np.logaddexp(start, level + above))
             error = 16 * UNIT_ROUNDOFF * np.where(near_one, np.abs(logs) * (2.0 - exponent), 1.0 + np.abs(logs))
-            row[~ahead] = np.where(one, 0.0, np.clip(logs + outward * (error + 2.0**-1000), -np.inf, 0.0))
+            row[~ahead] = np.where(item, 0.0, np.clip(logs + outward * (error + 2.0**-1000), -np.inf, 0.0))
     value, lower, upper = rows
     return LogBounds(np.clip(value, lower, upper), lower, upper, forward.cost, behind.method)
 
@@ -774,7 +776,7 @@ def _tails(pairs: BoundingPairs, epsilon: FloatArray) -> FloatArray:
     """Lower and upper bounds of P(S > epsilon), Q(S > epsilon), P(S <= epsilon) and Q(S <= epsilon), for epsilon >= 0,
     shape (4, 2, n).
     """
-    delta, tail = (np.stack(engines.curve_bounds(pairs, epsilon, one).numbers[1:]) for one in ("delta", "tail"))
+    delta, tail = (np.stack(engines.curve_bounds(pairs, epsilon, side).numbers[1:]) for side in ("delta", "tail"))
     np.minimum(tail[1], 0.0, out=tail[1])  # a(epsilon) <= P(S > epsilon) <= 1
     finite = np.where(np.isfinite(epsilon), epsilon, 0.0)
     rows = np.empty((4, 2, epsilon.size))
@@ -794,10 +796,10 @@ def _tails(pairs: BoundingPairs, epsilon: FloatArray) -> FloatArray:
     np.clip(rows[2:], 0.0, 1.0, out=rows[2:])
     small = rows[2, 1] < _SMALL
     if small.any():
-        found = np.stack(engines.curve_bounds(pairs, epsilon[small], "lower").numbers[1:])
+        result = np.stack(engines.curve_bounds(pairs, epsilon[small], "lower").numbers[1:])
         with np.errstate(under="ignore"):
-            below = np.exp(found) * (1.0 + _OUTWARD * _exp_error(found))
-        _subnormal_outward(below, found[1])
+            below = np.exp(result) * (1.0 + _OUTWARD * _exp_error(result))
+        _subnormal_outward(below, result[1])
         low = np.maximum(rows[2, 0, small], below[0])
         rows[2, :, small] = np.stack([low, np.maximum(np.minimum(rows[2, 1, small], below[1]), low)], axis=-1)
     return rows

@@ -160,20 +160,20 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
         return _replace_rows(known, finite, _bounds_of_pairs(pairs, epsilon[finite], quantity))
     at_end = (least <= epsilon) & (quantity == "delta" and most - least <= 1e-9 * most)
     if at_end.any() and infinite_log_mass(pairs)[1] == -math.inf:
-        rest = np.minimum(next_above(np.log(next_above(most - epsilon)), 4), 0.0)  # delta(x) <= 1 - e^(x - most)
-        known = LogBounds(rest, np.full(epsilon.size, -np.inf), rest.copy(), {}, "")
+        remainder = np.minimum(next_above(np.log(next_above(most - epsilon)), 4), 0.0)  # delta(x) <= 1 - e^(x - most)
+        known = LogBounds(remainder, np.full(epsilon.size, -np.inf), remainder.copy(), {}, "")
         return _replace_rows(known, ~at_end, _bounds_of_pairs(pairs, epsilon[~at_end], quantity))
     if quantity != "delta":
         return _with_relative_errors(pairs, epsilon, quantity)
     sampled = _sampled_gaussian_bounds(pairs, epsilon)
     if sampled is None:
-        found = _with_relative_errors(pairs, epsilon, quantity)
+        result = _with_relative_errors(pairs, epsilon, quantity)
     else:
-        found, wide = sampled, _wide_points(sampled, _NARROW)
+        result, wide = sampled, _wide_points(sampled, _NARROW)
         if wide.any():
-            found = _intersect_bounds(found, wide, _with_relative_errors(pairs, epsilon[wide], quantity))
-    wide = _wide_points(found, _WIDE)
-    return _at_least_of_fewer(pairs, epsilon, found, wide) if wide.any() else found
+            result = _intersect_bounds(result, wide, _with_relative_errors(pairs, epsilon[wide], quantity))
+    wide = _wide_points(result, _WIDE)
+    return _at_least_of_fewer(pairs, epsilon, result, wide) if wide.any() else result
 
 
 def _replace_rows(known: LogBounds, chosen: BoolArray, result: LogBounds) -> LogBounds:
@@ -206,8 +206,8 @@ def _at_least_of_fewer(
 
 def _sampled_gaussian_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
     """Bounds of sampled Gaussians with weights of exactly 1 - rate and rate, of which none is rounded; else None."""
-    found = two_release_bounds(pairs, epsilon)
-    return small_rate_bounds(pairs, epsilon) if found is None else found
+    result = two_release_bounds(pairs, epsilon)
+    return small_rate_bounds(pairs, epsilon) if result is None else result
 
 
 def _with_relative_errors(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -234,10 +234,10 @@ def _evaluate_at_both_ends(
     lower_levels, upper_levels = next_below(epsilon - down), next_above(epsilon + up)
     low_end, n = lower_levels < 0.0, epsilon.size
     if quantity == "lower":
-        found = _by_sums(pairs, np.concatenate([upper_levels, lower_levels]), quantity)
+        result = _by_sums(pairs, np.concatenate([upper_levels, lower_levels]), quantity)
     else:
-        found = _by_engine(pairs, np.concatenate([np.maximum(lower_levels, 0.0), upper_levels]), quantity)
-    upper, lower = found.upper[:n].copy(), found.lower[n:].copy()
+        result = _by_engine(pairs, np.concatenate([np.maximum(lower_levels, 0.0), upper_levels]), quantity)
+    upper, lower = result.upper[:n].copy(), result.lower[n:].copy()
     if low_end.any() and quantity == "delta":
         with np.errstate(divide="ignore", under="ignore"):
             extra = np.log(-np.expm1(np.minimum(lower_levels[low_end], 0.0))) + 1e-15
@@ -256,9 +256,9 @@ def _evaluate_at_both_ends(
         outward = 4 * UNIT_ROUNDOFF * np.abs(upper)
         upper = np.where(np.isfinite(upper), np.minimum(upper + outward, np.maximum(upper, 0.0)), upper)
         lower = np.where(np.isfinite(lower), lower - 4 * UNIT_ROUNDOFF * np.abs(lower), lower)
-        middle = 0.5 * found.value[:n] + 0.5 * found.value[n:]
+        middle = 0.5 * result.value[:n] + 0.5 * result.value[n:]
     value = np.clip(np.where(np.isnan(middle), upper, middle), lower, upper)
-    return LogBounds(value, lower, upper, found.cost, found.method)
+    return LogBounds(value, lower, upper, result.cost, result.method)
 
 
 def _most_above(pairs: Sequence[DominatingPair], level: FloatArray) -> FloatArray:
@@ -279,9 +279,9 @@ def _by_engine(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Q
     known = [(spectrum, count) for spectrum, count in spectra if spectrum is not None]
     if len(known) < len(spectra) or (len(pairs) == 1 and pairs[0].count == 1 and pairs[0].mixtures is not None):
         return _by_other_engines(pairs, epsilon, quantity)
-    found = LogBounds(*gaussian_sum_bounds(known, epsilon, quantity), {}, "sum along a bent contour")
-    wide = _wide_points(found, _WIDEST)
-    return _intersect_bounds(found, wide, _by_other_engines(pairs, epsilon[wide], quantity)) if wide.any() else found
+    result = LogBounds(*gaussian_sum_bounds(known, epsilon, quantity), {}, "sum along a bent contour")
+    wide = _wide_points(result, _WIDEST)
+    return _intersect_bounds(result, wide, _by_other_engines(pairs, epsilon[wide], quantity)) if wide.any() else result
 
 
 def _by_other_engines(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -289,19 +289,19 @@ def _by_other_engines(pairs: Sequence[DominatingPair], epsilon: FloatArray, quan
         return _by_sums(pairs, epsilon, quantity)
     if len(pairs) == 1 and pairs[0].count == 1 and not pairs[0].is_discrete:
         return _of_one_release(pairs[0], epsilon, quantity)
-    found = atom_bounds(pairs, epsilon, quantity)
-    if found is not None:
-        return found
+    result = atom_bounds(pairs, epsilon, quantity)
+    if result is not None:
+        return result
     if all(pair.has_moments for pair in pairs) and any(pair.infinite_mass()[1] > 0.0 for pair in pairs):
         return _with_infinite_losses(pairs, epsilon, quantity)
     if quantity == "delta":
         return _narrowed_by_fallbacks(pairs, epsilon)
     if all(pair.grid_losses is not None for pair in pairs):
-        found = grid_bounds(pairs, epsilon, "tail")
-        return _tail_of_fallbacks(pairs, epsilon) if found is None else found
-    found = _by_sums(pairs, epsilon, "tail")
-    wide = _wide_points(found, _WIDEST)
-    return _intersect_bounds(found, wide, _tail_of_fallbacks(pairs, epsilon[wide])) if wide.any() else found
+        result = grid_bounds(pairs, epsilon, "tail")
+        return _tail_of_fallbacks(pairs, epsilon) if result is None else result
+    result = _by_sums(pairs, epsilon, "tail")
+    wide = _wide_points(result, _WIDEST)
+    return _intersect_bounds(result, wide, _tail_of_fallbacks(pairs, epsilon[wide])) if wide.any() else result
 
 
 def _tail_of_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
@@ -312,20 +312,20 @@ def _tail_of_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
 
 def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
     """Bounds of delta by one engine after the other, as long as brackets are wide."""
-    found = _by_sums(pairs, epsilon, "delta")
+    result = _by_sums(pairs, epsilon, "delta")
     mixtures = all(pair.mixtures is not None for pair in pairs)
     few = sum(pair.count for pair in pairs) <= _MOST_RELEASES
     second = ((simple_bounds, _WIDE),) if mixtures else ((laplace_bounds, _NARROW),)
     if any(pair.labels is not None for pair in pairs):
         second = ((_of_labels, _NARROW),)
     for engine, width in (*second, (_on_grids, _WIDEST)):
-        wide = _wide_points(found, width)
+        wide = _wide_points(result, width)
         if engine is _on_grids and any(pair.mixtures is not None for pair in pairs):
-            wide &= (found.upper > _DEEPEST) & few
+            wide &= (result.upper > _DEEPEST) & few
         other = engine(pairs, epsilon[wide]) if wide.any() else None
         if other is not None:
-            found = _intersect_bounds(found, wide, other)
-    return found
+            result = _intersect_bounds(result, wide, other)
+    return result
 
 
 def _of_labels(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
@@ -343,32 +343,32 @@ def _on_grids(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds
 def _by_sums(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     """Sums over the extreme losses of Laplace noise, or along a contour where its terms fall; else no bounds."""
     laplace = [(*pair.laplace, pair.count) for pair in pairs if pair.laplace is not None]
-    found = None
+    result = None
     between = math.fsum(-0.5 * count * math.expm1(-shift / scale) for scale, shift, count in laplace)
     if quantity != "lower" and between <= _FEW_BETWEEN:
-        found = laplace_bounds(pairs, epsilon, quantity)
-    if found is None and any(pair.has_moments and not pair.is_discrete for pair in pairs):
-        found = _by_contour(pairs, epsilon, quantity)
-    return _trivial_bounds(epsilon, quantity) if found is None else found
+        result = laplace_bounds(pairs, epsilon, quantity)
+    if result is None and any(pair.has_moments and not pair.is_discrete for pair in pairs):
+        result = _by_contour(pairs, epsilon, quantity)
+    return _trivial_bounds(epsilon, quantity) if result is None else result
 
 
 def _by_contour(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds | None:
     """Bounds by a sum along a contour; of the tail also by the lower tail of the reversed pair, where that helps."""
-    found = contour_bounds(pairs, epsilon, quantity)
-    if found is None or quantity != "tail":
-        return found
-    wide = _wide_points(found, _WIDE_TAIL)
+    result = contour_bounds(pairs, epsilon, quantity)
+    if result is None or quantity != "tail":
+        return result
+    wide = _wide_points(result, _WIDE_TAIL)
     tilts = contour_tilts(pairs, epsilon[wide]) if wide.any() else None
     if tilts is not None:  # far above the mean of S the lower tail of -S has no saddle point
-        wide[wide] = (tilts < _LARGEST_TILT) | (found.upper[wide] >= 0.0)
+        wide[wide] = (tilts < _LARGEST_TILT) | (result.upper[wide] >= 0.0)
     turned = [pair.reversed() for pair in pairs]
     other = contour_bounds(turned, -epsilon[wide], "lower") if wide.any() else None
     if other is None:
-        return found
+        return result
     value, lower, upper = (row + epsilon[wide] for row in other.numbers)
     with np.errstate(over="ignore"):
         outward = 2 * UNIT_ROUNDOFF * (np.abs(epsilon[wide]) + np.where(np.isfinite(upper), np.abs(upper), 0.0))
-    return _intersect_bounds(found, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
+    return _intersect_bounds(result, wide, LogBounds(value, lower - outward, upper + outward, other.cost, other.method))
 
 
 def _trivial_bounds(epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -391,14 +391,14 @@ def _with_infinite_losses(pairs: Sequence[DominatingPair], epsilon: FloatArray, 
             ends = np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high)
             return LogBounds(*ends, {}, "infinite losses")
         finite.append(outcomes)
-    found = _by_engine(finite, epsilon, quantity)
-    sums = [np.logaddexp(row, end) for row, end in zip(found.numbers, (high, low, high), strict=True)]
+    result = _by_engine(finite, epsilon, quantity)
+    sums = [np.logaddexp(row, end) for row, end in zip(result.numbers, (high, low, high), strict=True)]
     with np.errstate(invalid="ignore"):
         outward = 4 * UNIT_ROUNDOFF * (1.0 + np.abs(sums[2]))
         lower = np.where(np.isneginf(sums[1]), sums[1], sums[1] - outward)
         upper = np.where(np.isneginf(sums[2]), sums[2], np.minimum(sums[2] + outward, np.maximum(epsilon, 0.0)))
     upper = np.minimum(upper, 0.0) if quantity == "delta" else upper
-    return LogBounds(np.clip(sums[0], lower, upper), lower, upper, found.cost, f"{found.method}, and infinite losses")
+    return LogBounds(np.clip(sums[0], lower, upper), lower, upper, result.cost, f"{result.method}, and infinite losses")
 
 
 def _intersect_bounds(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
@@ -431,8 +431,8 @@ def extended_root(square: Fraction) -> Any:
     low, high = square_root_enclosure((square, square))
     if not _ROOTS[0] < low <= high < _ROOTS[1]:
         return None
-    rest = (square - Fraction(low) ** 2) / (2 * Fraction(low))
-    return np.longdouble(low) + np.longdouble(float(rest))
+    remainder = (square - Fraction(low) ** 2) / (2 * Fraction(low))
+    return np.longdouble(low) + np.longdouble(float(remainder))
 
 
 def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -441,8 +441,8 @@ def _gaussian_bounds(low: float, high: float, epsilon: FloatArray, quantity: Qua
     if quantity == "lower":  # Phi(epsilon / 2r - r), both terms of which are bounded
         with np.errstate(over="ignore", invalid="ignore"):
             least, largest = epsilon / (2.0 * high * rounding) - high, epsilon / (2.0 * low) * rounding - low
-            moved = 2 * UNIT_ROUNDOFF * (np.abs(least) + high)
-            below, above = special.log_ndtr(least - moved), special.log_ndtr(largest + moved)
+            shifted = 2 * UNIT_ROUNDOFF * (np.abs(least) + high)
+            below, above = special.log_ndtr(least - shifted), special.log_ndtr(largest + shifted)
         lower, upper = below * (1 + _NORMAL_ERROR), np.minimum(above * (1 - _NORMAL_ERROR), 0.0)
         return LogBounds.of_bounds(lower, upper, {}, _METHOD_GAUSSIAN)
     if quantity == "delta":
@@ -478,15 +478,15 @@ def _tail_of_curve(
     curve: Callable[[FloatArray], LogBounds], turned: Callable[[FloatArray], LogBounds], epsilon: FloatArray
 ) -> LogBounds:
     """Bounds of a from those of delta, by the text at the head; ``turned`` is the curve of the reversed pair."""
-    found = curve(epsilon)
-    wide = _wide_points(found, _WIDEST)  # one step to either side says about as much there as many
+    result = curve(epsilon)
+    wide = _wide_points(result, _WIDEST)  # one step to either side says about as much there as many
     # A step is several units in the last place of epsilon, so that the levels beside epsilon differ from it.
     steps = np.maximum(_QUOTIENT_STEPS[:, None], 8 * UNIT_ROUNDOFF * np.minimum(epsilon, LARGEST_DOUBLE))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        slow = np.fmin(np.maximum(-0.5 * epsilon / found.upper, steps[0]), steps[-1])  # log delta falls by about 1
+        slow = np.fmin(np.maximum(-0.5 * epsilon / result.upper, steps[0]), steps[-1])  # log delta falls by about 1
         before = next_above(epsilon - np.where(wide, slow, steps))
         after = next_below(epsilon + np.where(wide, steps[-1], steps))
-    after[:, np.isneginf(found.lower)] = epsilon[np.isneginf(found.lower)]
+    after[:, np.isneginf(result.lower)] = epsilon[np.isneginf(result.lower)]
     sides = [side[side != epsilon] for side in (before, after)]
     levels, index = np.unique(np.concatenate(sides), return_inverse=True)
     ahead = levels >= 0.0
@@ -501,9 +501,9 @@ def _tail_of_curve(
             high[~ahead] = np.logaddexp(start, other) + error
     logs = np.full((2, *before.shape), np.inf)
     logs[0, before != epsilon], logs[1, after != epsilon] = np.split(high[index], [sides[0].size])
-    scale = np.where(np.isfinite(found.upper), found.upper, 0.0)
+    scale = np.where(np.isfinite(result.upper), result.upper, 0.0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        least, most = found.lower - scale, logs - scale
+        least, most = result.lower - scale, logs - scale
         sizes = (np.where(np.isfinite(x), np.abs(x), 0.0) for x in (least, most))
         below_one, above_one = (4 * UNIT_ROUNDOFF * (1.0 + size) for size in sizes)
         low = np.exp(least) * (1.0 - below_one)
@@ -521,4 +521,4 @@ def _tail_of_curve(
         upper = np.fmin(upper, np.where(before < epsilon, direct, np.inf).min(axis=0))
     upper = next_above(np.minimum(upper, epsilon), 2)
     lower = np.minimum(next_below(lower, 2), upper)
-    return LogBounds.of_bounds(lower, upper, found.cost, f"{found.method}, difference quotients")
+    return LogBounds.of_bounds(lower, upper, result.cost, f"{result.method}, difference quotients")

@@ -151,9 +151,9 @@ def _tail_of(p: Any, q: Any) -> _Tail:
     except DomainError:  # a pair of densities
         return _Tail(0.0, math.inf, "")
     exact = not whole.forward_pairs.dominated
-    found = _tail_of_pairs(whole.forward_pairs.dominating)
-    forward, backward = (float(whole.epsilon(0.0, direction=one).upper) for one in ("forward", "backward"))
-    return found._replace(least=found.least if exact else 0.0, largest_loss=(forward, backward))
+    result = _tail_of_pairs(whole.forward_pairs.dominating)
+    forward, backward = (float(whole.epsilon(0.0, direction=side).upper) for side in ("forward", "backward"))
+    return result._replace(least=result.least if exact else 0.0, largest_loss=(forward, backward))
 
 
 def _tail_of_pairs(pairs: Iterable[DominatingPair]) -> _Tail:
@@ -267,10 +267,10 @@ class _CurveIntervals:
 
 def _separation(level: FloatArray, power: FloatArray) -> FloatArray:
     """Upper bounds of z(T) - z(A)."""
-    (first, one), (second, other) = normal_quantile(level), normal_quantile(power)
+    (first, item), (second, other) = normal_quantile(level), normal_quantile(power)
     with np.errstate(invalid="ignore"):
         value = first - second
-        error = one + other + 2.0**-60 * (np.abs(first) + np.abs(second))
+        error = item + other + 2.0**-60 * (np.abs(first) + np.abs(second))
         value = np.asarray(value + error, dtype=np.float64)
     trivial = (power <= level) | np.isnan(value)
     value = np.where((power >= 1.0) & (level < 1.0), np.inf, value)

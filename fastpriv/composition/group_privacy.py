@@ -87,25 +87,25 @@ def group_pair(pair: PrivacyCurves, group: int) -> PrivacyCurves:
     known = exact_group_pair(pair, group)
     if known is not None:
         return known.worst()
-    one = pair.worst()
-    return PrivacyCurves(_group_curve(one, group), _group_curve(one.swapped(), group), of_one_pair=False)
+    item = pair.worst()
+    return PrivacyCurves(_group_curve(item, group), _group_curve(item.swapped(), group), of_one_pair=False)
 
 
 def _gaussian_curve(square: Fraction, epsilon: FloatArray) -> Estimate:
     levels = np.asarray(epsilon, dtype=np.float64)
-    found = gaussian_bounds(square, levels.ravel())
-    rows = (row.reshape(levels.shape) for row in found.numbers)
-    return Estimate(*rows, kind="certified", unit="log probability", method=found.method).to("probability")
+    result = gaussian_bounds(square, levels.ravel())
+    rows = (row.reshape(levels.shape) for row in result.numbers)
+    return Estimate(*rows, kind="certified", unit="log probability", method=result.method).to("probability")
 
 
 def _group_curve(pair: PrivacyCurves, group: int) -> Curve:
     def of_group(epsilon: FloatArray) -> Estimate:
         levels = np.asarray(epsilon, dtype=np.float64)
-        one = certified(pair.forward, levels)
+        item = certified(pair.forward, levels)
         each = np.maximum(next_below(levels / group), 0.0)
         equal = np.asarray(group_dp_delta_from_dp(each, certified(pair.forward, each), group).upper)
         best = _best_sum(pair, levels.ravel(), group).reshape(levels.shape)
-        bounds = np.asarray(one.lower), np.ones(levels.shape)
+        bounds = np.asarray(item.lower), np.ones(levels.shape)
         lower, upper, disagree = reconcile_bounds(bounds, (np.zeros(levels.shape), np.minimum(equal, best)))
         method = "between one record and the iterated trade-off curve"
         if disagree.any():
@@ -158,7 +158,7 @@ def _table(pair: PrivacyCurves, largest: float) -> tuple[FloatArray, FloatArray]
     if pair.discrete is not None and (ratios := _log_ratios(pair.discrete)).size <= _MOST_KINKS:
         ahead = np.union1d(ahead, ratios)
     curves = (pair.forward, pair.backward)
-    deltas = [np.asarray(certified(one, ahead).value) for one in curves]
+    deltas = [np.asarray(certified(item, ahead).value) for item in curves]
     between = (ahead[:-1, None] + np.diff(ahead)[:, None] * np.arange(_PARTS) / _PARTS).ravel()
     between = np.append(between, end)
 
@@ -213,7 +213,7 @@ def _log_upper(pair: PrivacyCurves, epsilon: FloatArray) -> FloatArray:
     if not ahead.all():
         level = epsilon[~ahead]
         with np.errstate(under="ignore"):
-            rest, part = -np.expm1(level), np.exp(level) * np.asarray(certified(pair.backward, -level).upper)
-        delta[~ahead] = np.minimum(next_above((rest + part) * (1.0 + _TERM_ERROR), 2), 1.0)
+            remainder, part = -np.expm1(level), np.exp(level) * np.asarray(certified(pair.backward, -level).upper)
+        delta[~ahead] = np.minimum(next_above((remainder + part) * (1.0 + _TERM_ERROR), 2), 1.0)
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(delta > 0.0, next_above(np.log(delta), 4), -np.inf))

@@ -121,10 +121,10 @@ def _renyi_bounds(pairs: tuple[DominatingPair, ...], epsilon: FloatArray) -> Log
         bounds = moments + factors - _TILTS * level * (1 - 4 * UNIT_ROUNDOFF)
         best = int(np.argmin(bounds))
         low, high = (math.log(_TILTS[i]) for i in (max(best - 1, 0), min(best + 1, _TILTS.size - 1)))
-        found = float(bounds[best])
-        if math.isfinite(found):
-            found = min(found, _least_near(finite, level, low, high))
-        upper[index] = found
+        result = float(bounds[best])
+        if math.isfinite(result):
+            result = min(result, _least_near(finite, level, low, high))
+        upper[index] = result
     with np.errstate(invalid="ignore", divide="ignore"):
         upper = np.where(np.isfinite(upper), upper + 16 * UNIT_ROUNDOFF * (1.0 + np.abs(upper)), upper)
         upper = np.minimum(next_above(np.logaddexp(upper, math.log(infinite) if infinite else -math.inf), 8), 0.0)

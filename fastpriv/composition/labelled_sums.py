@@ -38,10 +38,10 @@ def labelled_bounds(
     labelled = [pair for pair in pairs if pair.labels is not None]
     if len(labelled) != 1 or labelled[0].count > _LARGEST_COUNT:
         return None
-    pair, others = labelled[0], [one for one in pairs if one.labels is None]
+    pair, others = labelled[0], [item for item in pairs if item.labels is None]
     assert pair.labels is not None
-    (rest, first), (tau, second) = pair.labels
-    lower_b, upper_b = _log_binomials(pair.count, rest, tau)
+    (remainder, first), (tau, second) = pair.labels
+    lower_b, upper_b = _log_binomials(pair.count, remainder, tau)
     lower, upper, largest = np.full((3, epsilon.size), -np.inf)
     order = np.argsort(-upper_b, kind="stable")
     if np.count_nonzero(upper_b > upper_b.max() + _LEFT_OUT) > _MOST_TERMS:
@@ -52,9 +52,9 @@ def labelled_bounds(
         if upper_b[j] == -np.inf or (taken and (rest_of_terms < largest + _LEFT_OUT).all()):
             break
         counts = ((first, pair.count - j), (second, j))
-        found = bounds_of([*(one.repeated(n) for one, n in counts if n), *others], epsilon)
-        lower, upper = np.logaddexp(lower, lower_b[j] + found.lower), np.logaddexp(upper, upper_b[j] + found.upper)
-        largest, taken = np.maximum(largest, upper_b[j] + found.upper), taken + 1
+        result = bounds_of([*(entry.repeated(n) for entry, n in counts if n), *others], epsilon)
+        lower, upper = np.logaddexp(lower, lower_b[j] + result.lower), np.logaddexp(upper, upper_b[j] + result.upper)
+        largest, taken = np.maximum(largest, upper_b[j] + result.upper), taken + 1
     if taken < order.size:
         beyond = upper_b[order[taken:]]
         upper = np.logaddexp(upper, float(np.logaddexp.reduce(beyond)))

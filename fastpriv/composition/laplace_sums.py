@@ -93,9 +93,9 @@ def laplace_bounds(
     if not 1e-200 < a <= _LARGEST_RATIO:
         return None
     exact = Fraction(a) == quotient
-    moved = 8 * UNIT_ROUNDOFF * (epsilon + a * count)
+    shifted = 8 * UNIT_ROUNDOFF * (epsilon + a * count)
     bounds = np.empty((2, epsilon.size))
-    for i, (level, move) in enumerate(zip(epsilon.tolist(), moved.tolist(), strict=True)):
+    for i, (level, move) in enumerate(zip(epsilon.tolist(), shifted.tolist(), strict=True)):
         below = _extreme_loss_sum(a if exact else next_below(a), count, level + move, quantity)
         above = _extreme_loss_sum(a if exact else next_above(a), count, level - move, quantity)
         if below is None or above is None:
@@ -128,9 +128,9 @@ def _extreme_loss_sum(a: float, k: int, level: float, quantity: Quantity) -> tup
     odd = twice % 2
     whole = (twice - odd) // 2 + np.take(floors, odd)
     v = whole + np.take(rests, odd)
-    kept = (k - m - j >= first[1]) & (k - m - j <= last[1]) & (whole >= 0) & (v > 0.0)
-    j, m = (np.broadcast_to(x, kept.shape)[kept] for x in (j, m))
-    odd, whole, v = odd[kept], whole[kept], v[kept]
+    selected = (k - m - j >= first[1]) & (k - m - j <= last[1]) & (whole >= 0) & (v > 0.0)
+    j, m = (np.broadcast_to(x, selected.shape)[selected] for x in (j, m))
+    odd, whole, v = odd[selected], whole[selected], v[selected]
     with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
         exponent = -2.0 * t * a * v - m * float(between)
         logs = _log_integrals(a, m, whole, odd, rests, quantity)
@@ -138,7 +138,7 @@ def _extreme_loss_sum(a: float, k: int, level: float, quantity: Quantity) -> tup
         logs = np.where(small, np.minimum(m * np.log(v) - _log_factorials()[m], 0.0), logs)
         terms = weights[0][j - first[0]] * weights[1][k - m - j - first[1]] * weights[2][m - first[2]]
         terms *= np.exp(exponent + logs)
-        rest = float(terms[small].sum()) * (1.0 + 1e-9)
+        remainder = float(terms[small].sum()) * (1.0 + 1e-9)
         total = math.fsum(terms[~small]) if terms.size < 4096 else float(terms[~small].sum())
         rounding = float((terms * (np.abs(exponent) + np.abs(logs))).sum()) * 4 * UNIT_ROUNDOFF
     largest = int(last[2])
@@ -146,7 +146,7 @@ def _extreme_loss_sum(a: float, k: int, level: float, quantity: Quantity) -> tup
     error += _quadrature_error(a, largest, _nodes(a, largest)) + UNIT_ROUNDOFF * math.log2(terms.size + 2.0)
     lower = upper = -math.inf
     shift = log_scale - k * centre - Fraction(t) * Fraction(level)
-    low, high = total * (1.0 - error) - rounding, total * (1.0 + error) + rounding + rest
+    low, high = total * (1.0 - error) - rounding, total * (1.0 + error) + rounding + remainder
     if low > 0.0:
         lower = sum_below(math.log(low), shift)
     if high > 0.0:
@@ -194,13 +194,13 @@ def _log_integrals(
 ) -> FloatArray:
     """The logarithm of I_m(whole + rest), or of T_m, for each entry."""
     fall = a * (2.0 * (whole + np.take(rests, odd)) - m)
-    found = np.log(-np.expm1(-fall)) if quantity == "delta" else -fall
-    found += m * math.log(-math.expm1(-a) / a)
+    result = np.log(-np.expm1(-fall)) if quantity == "delta" else -fall
+    result += m * math.log(-math.expm1(-a) / a)
     near = whole < m
     if near.any():
         tables = _tables(a, int(m.max()), (rests[0], rests[1]))[quantity == "tail"]
-        found[near] = np.log(tables[odd[near], m[near], whole[near]])
-    return np.asarray(found)
+        result[near] = np.log(tables[odd[near], m[near], whole[near]])
+    return np.asarray(result)
 
 
 @lru_cache(maxsize=8)
@@ -230,8 +230,8 @@ def _tables(a: float, largest: int, rests: tuple[float, float]) -> tuple[FloatAr
         tail[:, n + 1] = fall * tail[:, n] + parts[0][:, n, 1]
         curve[:, n + 1] = curve[:, n] - math.expm1(-2.0 * a) * tail[:, n] + parts[0][:, n, 0]
     curve, tail = curve[:, :-1], tail[:, :-1]
-    ends = [(curve - math.expm1(-2.0 * a * rest) * tail + part[..., 0], math.exp(-2.0 * a * rest) * tail + part[..., 1])
-            for rest, part in zip(rests, parts[1:], strict=True)]  # fmt: skip
+    ends = [(curve - math.expm1(-2.0 * a * left) * tail + part[..., 0], math.exp(-2.0 * a * left) * tail + part[..., 1])
+            for left, part in zip(rests, parts[1:], strict=True)]  # fmt: skip
     return np.stack([end[0] for end in ends]), np.stack([end[1] for end in ends])
 
 

@@ -129,44 +129,46 @@ class _Moments:
         total = sum(number for _, number in pairs)
         nodes = tuple(_nodes(pair.ratio[side], pair.rate, number, total, kind) for pair, number in pairs)
         least = sum((-number * np.log1p(-kind(pair.rate)) for pair, number in pairs), kind(0.0))
-        turn = 0.9 * min(float(-np.angle(one.losses).max()) for one in nodes)
+        turn = 0.9 * min(float(-np.angle(node.losses).max()) for node in nodes)
         spread = min(pair.ratio[0] for pair, _ in pairs) / math.sqrt(total)  # of S, relative to L
         return cls(nodes, least, turn, unit, math.log1p(min(0.125, 0.5 * spread)))
 
     def log_sizes(self, z: Any) -> FloatArray:
         """log of prod (sum |terms|)^k at z, an upper bound."""
         total = np.zeros(z.shape)
-        for one in self.pairs:
-            losses = np.asarray(one.losses, dtype=np.complex128)
-            exponents = one.log_sizes - z.real[..., None] * losses.real + z.imag[..., None] * losses.imag
+        for pair in self.pairs:
+            losses = np.asarray(pair.losses, dtype=np.complex128)
+            exponents = pair.log_sizes - z.real[..., None] * losses.real + z.imag[..., None] * losses.imag
             exponents += 1e-15 * np.abs(z)[..., None] * np.abs(losses)
             top = exponents.max(axis=-1)
             sums = np.log(np.exp(exponents - top[..., None]).sum(axis=-1)) + top
-            total += one.count * (sums + 1e-13 * (10.0 + np.abs(sums)))
+            total += pair.count * (sums + 1e-13 * (10.0 + np.abs(sums)))
         return total
 
     def log_products(self, z: Any) -> tuple[Any, FloatArray]:
         """log of prod m^k at the vector z, and the log of 1 + its relative error."""
         total, error = np.zeros_like(z), np.zeros(z.size)
-        for one in self.pairs:
-            terms = np.exp(one.logs - z[:, None] * one.losses)
+        for pair in self.pairs:
+            terms = np.exp(pair.logs - z[:, None] * pair.losses)
             sums, sizes = terms.sum(axis=1), np.abs(terms)
-            wrong = (sizes * one.rounding[0]).sum(axis=1) + np.abs(z) * (sizes * one.rounding[1]).sum(axis=1)
-            total += one.count * np.log(sums)
-            error += one.count * np.log1p(np.asarray(wrong / np.abs(sums), dtype=np.float64) * self.unit * 1.01)
+            wrong = (sizes * pair.rounding[0]).sum(axis=1) + np.abs(z) * (sizes * pair.rounding[1]).sum(axis=1)
+            total += pair.count * np.log(sums)
+            error += pair.count * np.log1p(np.asarray(wrong / np.abs(sums), dtype=np.float64) * self.unit * 1.01)
         return total, error
 
     def at_tilts(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Upper bounds of log prod m(t)^k, and log of prod (1 + tau / m(t))^k, at each t."""
         total, error = np.zeros(t.size), np.zeros(t.size)
-        for one in self.pairs:
-            falls = [np.exp(-t[:, None] * losses) for losses in one.real_losses]
-            above = [fall[:, :-1] @ one.masses[1:-1] + one.masses[0] + fall[:, -1] * one.masses[-1] for fall in falls]
-            below = falls[0][:, 1:] @ one.masses[1:-1]  # masses to 1e-11 at least
-            tau = above[0] * one.factors[0] + above[1] * one.factors[1]
-            tau = 1.001 * (tau + one.beyond[0] + falls[1][:, -1] * one.beyond[1])
-            total += one.count * np.log(above[0] * (1.0 + 1e-11))
-            error += one.count * np.log1p(tau / np.maximum(below * (1.0 - 1e-11), 1e-300))
+        for pair in self.pairs:
+            falls = [np.exp(-t[:, None] * losses) for losses in pair.real_losses]
+            above = [
+                fall[:, :-1] @ pair.masses[1:-1] + pair.masses[0] + fall[:, -1] * pair.masses[-1] for fall in falls
+            ]
+            below = falls[0][:, 1:] @ pair.masses[1:-1]  # masses to 1e-11 at least
+            tau = above[0] * pair.factors[0] + above[1] * pair.factors[1]
+            tau = 1.001 * (tau + pair.beyond[0] + falls[1][:, -1] * pair.beyond[1])
+            total += pair.count * np.log(above[0] * (1.0 + 1e-11))
+            error += pair.count * np.log1p(tau / np.maximum(below * (1.0 - 1e-11), 1e-300))
         return total, error
 
 

@@ -160,11 +160,11 @@ def _comparisons(one: MatrixMechanism, deltas: tuple[float, float]) -> BoundingP
     n = len(k)
     beside = k[~np.eye(n, dtype=bool)] if n > 1 else np.zeros(1)
     g = float(np.diagonal(k).max())
-    found: list[tuple[float, _Pairs]] = []
+    result: list[tuple[float, _Pairs]] = []
 
     def compared(r: float, steps: int, pairs: _Pairs = ()) -> None:
         allocation = AllocationPair(_root(g - r, 1), steps, False, deltas, 1)
-        found.append((_rough_epsilon(r, g, steps), pairs or _beside_gaussian(r, allocation, 1)))
+        result.append((_rough_epsilon(r, g, steps), pairs or _beside_gaussian(r, allocation, 1)))
 
     if n > 2 and np.ptp(weights) <= 1e-15 * n:
         lines = [_line(k, side, deltas) for side in (1, -1)]
@@ -179,7 +179,7 @@ def _comparisons(one: MatrixMechanism, deltas: tuple[float, float]) -> BoundingP
     if n > 2 and np.ptp(weights) <= 1e-15 * n and lines[1]:
         dominated = [lines[1]]
     dominated.append((_of_sum(k, weights),))
-    return BoundingPairs(min(found, key=lambda one: one[0])[1], tuple(dominated))
+    return BoundingPairs(min(result, key=lambda item: item[0])[1], tuple(dominated))
 
 
 def _rough_epsilon(r: float, g: float, steps: int) -> float:
@@ -187,11 +187,11 @@ def _rough_epsilon(r: float, g: float, steps: int) -> float:
     order = np.arange(_MOST_ORDERS + 1)
     factorials = np.array([math.factorial(j) for j in order], dtype=np.float64)
     term = np.exp(np.minimum((g - r) * order * (order - 1) / 2.0, 300.0)) / factorials
-    power, rest, n = np.eye(1, _MOST_ORDERS + 1)[0], term / np.maximum(float(steps), 1.0) ** order, steps
+    power, remainder, n = np.eye(1, _MOST_ORDERS + 1)[0], term / np.maximum(float(steps), 1.0) ** order, steps
     while n:  # the moments of a sum, as coefficients of a power of the series of one term
         if n % 2:
-            power = np.convolve(power, rest)[: order.size]
-        rest, n = np.convolve(rest, rest)[: order.size], n // 2
+            power = np.convolve(power, remainder)[: order.size]
+        remainder, n = np.convolve(remainder, remainder)[: order.size], n // 2
     with np.errstate(over="ignore", invalid="ignore"):
         logs = np.log(np.minimum(power * factorials, 1e300))[2:] + r * (order * (order - 1) / 2.0)[2:]
     return float(((logs - math.log(_REFERENCE)) / (order[2:] - 1)).min())
@@ -233,14 +233,14 @@ def _classes(k: FloatArray, weights: FloatArray, r: float) -> int:
     """Steps of the worst class, each pattern being put in the first class where no entry exceeds r."""
     classes: list[list[int]] = []
     for i in range(len(k)):
-        fitting = next((one for one in classes if (k[i, one] <= r).all()), None)
+        fitting = next((item for item in classes if (k[i, item] <= r).all()), None)
         if fitting is None and len(classes) == _MOST_CLASSES:
             return 1
         if fitting is None:
             classes.append([i])
         else:
             fitting.append(i)
-    return min(_steps(weights[one]) for one in classes)
+    return min(_steps(weights[class_]) for class_ in classes)
 
 
 def _line(k: FloatArray, side: int, deltas: tuple[float, float]) -> _Pairs:
@@ -257,8 +257,8 @@ def _line(k: FloatArray, side: int, deltas: tuple[float, float]) -> _Pairs:
     ends = [math.sqrt(max(first + sign * 2.0 * second, 0.0)) for sign in (1, -1)]
     loadings = tuple(0.5 * (ends[0] + sign * ends[1]) * (1.0 + side * 1e-7) for sign in (1, -1))
     # the roots lose digits where both loadings are alike: their product and squares must be moved outward
-    moved = side * (loadings[0] * loadings[1] - second), side * (loadings[0] ** 2 + loadings[1] ** 2 - first)
-    if moved[0] < _ALLOWANCE * near or moved[1] < _ALLOWANCE * g:
+    shifted = side * (loadings[0] * loadings[1] - second), side * (loadings[0] ** 2 + loadings[1] ** 2 - first)
+    if shifted[0] < _ALLOWANCE * near or shifted[1] < _ALLOWANCE * g:
         return ()
     large = AllocationPair(math.hypot(*loadings), max(n // 2, 1), False, deltas, 1)
     small = AllocationPair(math.hypot(*loadings), n, False, deltas, 1)
@@ -272,8 +272,8 @@ def _of_sum(k: FloatArray, weights: FloatArray) -> MixturePair:
     length = math.sqrt(float(weights @ sums))
     means = sums / length * (1.0 - _ALLOWANCE) if length > 0.0 else np.zeros(len(k))
     levels = np.unique(np.quantile(means, np.linspace(0.0, 1.0, _MOST_MEANS), method="lower"))
-    places = np.searchsorted(levels, means, side="right") - 1
-    total = np.bincount(places, weights=weights, minlength=levels.size)
-    kept = total > 0.0
-    p = GaussianMixture(total[kept] / total.sum(), levels[kept], 1.0)
+    positions = np.searchsorted(levels, means, side="right") - 1
+    total = np.bincount(positions, weights=weights, minlength=levels.size)
+    selected = total > 0.0
+    p = GaussianMixture(total[selected] / total.sum(), levels[selected], 1.0)
     return MixturePair(p, GaussianMixture.single(0.0, 1.0), 1, _ALLOWANCE)

@@ -85,9 +85,9 @@ def best_tests(pairs: Sequence[PrivacyCurves], alpha: FloatArray) -> tuple[Numbe
         for search in searches:
             search.refine(np.flatnonzero(search.lower <= least))
         low, high = (np.minimum.reduce([getattr(search, side) for search in searches]) for side in ("lower", "upper"))
-        one, other = np.clip([low, high], 0.0, 1.0), np.clip([-high, -low], 0.0, 1.0)
-        beta[:, rows] = np.where(by_power, _complement(other), one)
-        power[:, rows] = np.where(by_power, other, _complement(one))
+        item, other = np.clip([low, high], 0.0, 1.0), np.clip([-high, -low], 0.0, 1.0)
+        beta[:, rows] = np.where(by_power, _complement(other), item)
+        power[:, rows] = np.where(by_power, other, _complement(item))
     return (power[0], power[1]), (beta[0], beta[1])
 
 
@@ -186,9 +186,9 @@ class _TestSearch:
         ahead = epsilon >= 0.0
         for some, tails, order in ((ahead, self.backward, (1, 3, 2, 0)), (~ahead, self.forward, (2, 0, 1, 3))):
             if some.any():
-                found = tails(np.abs(epsilon[some]))[list(order)]
-                found[1::2] = -found[1::2, ::-1]
-                numbers[..., some] = found
+                result = tails(np.abs(epsilon[some]))[list(order)]
+                result[1::2] = -result[1::2, ::-1]
+                numbers[..., some] = result
         return _TestPoints(epsilon, numbers)
 
     def is_sharp(self) -> bool:
@@ -208,15 +208,15 @@ class _TestSearch:
         self.guess, self.fall = _interpolated(table, quantile, self.target)
         self.smooth = np.count_nonzero(np.diff(quantile) == 0.0) <= _TIES * quantile.size
         self.nodes = self._with_ends(nodes)
-        places = [np.searchsorted(row, self.u, side="right") for row in self.nodes.numbers[:2, 1]]
-        self.after = np.clip(np.where(self.late, places[1], places[0]), 1, self.nodes.x.size - 1)
+        positions = [np.searchsorted(row, self.u, side="right") for row in self.nodes.numbers[:2, 1]]
+        self.after = np.clip(np.where(self.late, positions[1], positions[0]), 1, self.nodes.x.size - 1)
 
     def is_low(self) -> Any:
         """Where the power is below 1/2, roughly."""
         low, high = self.nodes.numbers[2].mean(axis=0)[np.stack([self.after, self.after - 1])]
         far = np.flatnonzero((high > 0.5) & (low <= 0.5))  # between them a chord decides
-        left, right = (self.nodes.rows(place[far]).form(self.late[far], False).above()
-                       for place in (self.after - 1, self.after))  # fmt: skip
+        left, right = (self.nodes.rows(position[far]).form(self.late[far], False).above()
+                       for position in (self.after - 1, self.after))  # fmt: skip
         by_power = low > 0.5
         by_power[far] = _chord(left, right, self.u[far]) > 0.5
         return by_power
@@ -224,7 +224,7 @@ class _TestSearch:
     def bound(self, by_power: Any) -> None:
         """Bounds by the table: of minus the power where ``by_power``, and of beta."""
         self.by_power = by_power
-        sides = [self.nodes.rows(place).form(self.late, by_power) for place in (self.after - 1, self.after)]
+        sides = [self.nodes.rows(position).form(self.late, by_power) for position in (self.after - 1, self.after)]
         self.left, self.right = (side.above() for side in sides)
         self.lower = np.maximum(*(side.lines(self.u) for side in sides))
         self.upper = _chord(self.left, self.right, self.u)
@@ -311,14 +311,14 @@ class _TestSearch:
         """Falling epsilons, with the points at both infinities and at the level 1; levels whose upper bounds rise."""
         end = np.full(1, np.inf)
         ends = [certified(curve, end) for curve in (self.pair.backward, self.pair.forward)]
-        (mass, most), (left, most_left) = ([float(np.ravel(x)[0]) for x in (one.lower, one.upper)] for one in ends)
+        (mass, most), (left, most_left) = ([float(np.ravel(x)[0]) for x in (item.lower, item.upper)] for item in ends)
         up, down = 1.0 + UNIT_ROUNDOFF, 1.0 - UNIT_ROUNDOFF
         first = [[0.0, 0.0], [-1.0, -1.0], [1.0 - most * up, 1.0 - mass * down], [-most, -mass]]
         last = [[1.0 - most_left * up, 1.0 - left * down], [-most_left, -left], [0.0, 0.0], [-1.0, -1.0]]
         final = [[1.0, 1.0], [-0.0, -0.0], [0.0, 0.0], [-1.0, -1.0]]
         epsilon = np.concatenate([nodes.epsilon, self.near.epsilon])
         order = np.argsort(-epsilon, kind="stable")
-        rows = [np.array(one)[..., None] for one in (first, last, final)]
+        rows = [np.array(entry)[..., None] for entry in (first, last, final)]
         numbers = np.concatenate([nodes.numbers, self.near.numbers], axis=2)[..., order]
         numbers = np.concatenate([rows[0], numbers, *rows[1:]], axis=2)
         numbers[:2, 1] = np.maximum.accumulate(numbers[:2, 1], axis=1)
@@ -332,10 +332,10 @@ class _TestSearch:
             if some.any():
                 delta[some] = certified(curve, np.abs(different[some])).upper
         delta, ahead, x, by_power = delta[index], ahead[index], points.x, self.by_power[rows]
-        rest = np.where(self.late[rows], -self.u[rows], 1.0 - self.alpha[rows])
+        remainder = np.where(self.late[rows], -self.u[rows], 1.0 - self.alpha[rows])
         bound = np.where(ahead, np.where(by_power, 0.0, 1.0) - delta - x * self.alpha[rows],
-                         x * (rest - delta) - by_power)  # fmt: skip
-        size = np.where(ahead, ~by_power + delta + x * self.alpha[rows], x * (rest + delta) + by_power)
+                         x * (remainder - delta) - by_power)  # fmt: skip
+        size = np.where(ahead, ~by_power + delta + x * self.alpha[rows], x * (remainder + delta) + by_power)
         return np.asarray(bound - _ROUNDING * size - _UNDERFLOW)
 
     def _secant_epsilons(self, turn: int, rows: Any) -> FloatArray:

@@ -112,8 +112,8 @@ class StructuredSampling(PairObject):
         >>> print(f"{RandomAllocation(sigma=1.0, steps=100).delta(0.5):.2e}")
         4.41e-05 [4.40e-05, 4.42e-05]
         """
-        found: Estimate = self._composed().delta(epsilon, direction=direction)
-        return found
+        result: Estimate = self._composed().delta(epsilon, direction=direction)
+        return result
 
     @monotone(falling="epsilon")
     def log_delta(self, epsilon: NumberLike, *, direction: Direction = "worst") -> Estimate:
@@ -129,8 +129,8 @@ class StructuredSampling(PairObject):
         >>> print(f"{RandomAllocation(sigma=1.0, steps=100).log_delta(0.5).value:.2f}")
         -10.03
         """
-        found: Estimate = self._composed().log_delta(epsilon, direction=direction)
-        return found
+        result: Estimate = self._composed().log_delta(epsilon, direction=direction)
+        return result
 
     @monotone(falling="delta log_delta")
     def epsilon(
@@ -169,9 +169,9 @@ class StructuredSampling(PairObject):
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             pairs = self._bounding_pairs(_deltas_near(delta, log_delta))
-        one = Composition(pairs, pairs.reversed(), 1, False)
-        found: Estimate = one.epsilon(delta, log_delta=log_delta, direction=direction)
-        return found
+        item = Composition(pairs, pairs.reversed(), 1, False)
+        result: Estimate = item.epsilon(delta, log_delta=log_delta, direction=direction)
+        return result
 
 
 class RandomAllocation(StructuredSampling):
@@ -377,10 +377,10 @@ def noise_and_sensitivity(sigma: Any, sensitivity: Any) -> tuple[float, float]:
 def _deltas_near(delta: Any, log_delta: Any) -> tuple[float, float]:
     """Numbers on both sides of what is asked for; those of all curves where that is not one row of numbers."""
     try:
-        given = np.asarray(log_delta if delta is None else delta)
-        if given.dtype.kind == "c":
+        values = np.asarray(log_delta if delta is None else delta)
+        if values.dtype.kind == "c":
             return IMPROVED_DELTAS
-        logs = given.astype(np.float64) if delta is None else np.log(given.astype(np.float64))
+        logs = values.astype(np.float64) if delta is None else np.log(values.astype(np.float64))
         low, high = float(np.min(logs)), float(np.max(logs))
     except (OverflowError, TypeError, ValueError):
         return IMPROVED_DELTAS

@@ -83,9 +83,9 @@ def renyi_filter(pairs: Any, epsilon: ArrayLike, delta: ArrayLike, *, order: Arr
     spent = 0.0
     for number, release in enumerate(releases):
         if id(release) not in moments:
-            one = validate.with_argument_name("pairs", f"pairs[{number}]", partial(compose, release))
-            found = float(one.renyi_divergence(a, direction="worst").upper)
-            moments[id(release)] = t * found * (1.0 + 4 * UNIT_ROUNDOFF) if found else 0.0
+            item = validate.with_argument_name("pairs", f"pairs[{number}]", partial(compose, release))
+            result = float(item.renyi_divergence(a, direction="worst").upper)
+            moments[id(release)] = t * result * (1.0 + 4 * UNIT_ROUNDOFF) if result else 0.0
         spent += moments[id(release)]
         if not spent * (1.0 + 2 * (number + 2) * UNIT_ROUNDOFF) <= budget:
             return number

@@ -95,10 +95,10 @@ def _by_single_releases(pairs: Sequence[DominatingPair], epsilon: FloatArray) ->
     with np.errstate(invalid="ignore"):
         lost = np.exp(np.minimum(likely - apart * (1.0 - 1e-15) - some, 1.0)) * (1.0 + _ROUNDING)
         lost *= 1.0 + 1e-14 * (np.abs(some) + np.abs(likely))
-        found = _round_down(some + np.log1p(-np.minimum(lost, 1.0 - 1e-16)))
+        result = _round_down(some + np.log1p(-np.minimum(lost, 1.0 - 1e-16)))
     exact = apart <= np.repeat(epsilon, _JUMPS.size) + 80.0
-    found = np.where((lost < 1.0) & exact & (levels > np.repeat(epsilon, _JUMPS.size)), found, -math.inf)
-    return found.reshape(n, -1).max(axis=1), np.minimum(upper, 0.0)
+    result = np.where((lost < 1.0) & exact & (levels > np.repeat(epsilon, _JUMPS.size)), result, -math.inf)
+    return result.reshape(n, -1).max(axis=1), np.minimum(upper, 0.0)
 
 
 def _round_down(logs: FloatArray) -> FloatArray:
@@ -113,6 +113,6 @@ def _at_least_once(logs: list[FloatArray], counts: list[int], side: float) -> Fl
             large = np.log(-np.log1p(-np.exp(np.clip(log, -40.0, -1e-16))))
             rates.append(math.log(count) + np.where(log > -40.0, large, log))
         rate = np.minimum(np.logaddexp.reduce(rates), 7.0)
-        found = np.where(rate > -30.0, np.log(-np.expm1(-np.exp(rate))), rate)
+        result = np.where(rate > -30.0, np.log(-np.expm1(-np.exp(rate))), rate)
         error = 1e-14 * np.abs(rate) + 1e-12 * np.exp(np.minimum(rate, 0.0)) + 4e-16
-        return np.asarray(np.minimum(found + np.where(np.isfinite(found), side * error, 0.0), 0.0))
+        return np.asarray(np.minimum(result + np.where(np.isfinite(result), side * error, 0.0), 0.0))

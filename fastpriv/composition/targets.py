@@ -74,11 +74,11 @@ def largest_count(
     """
     levels, targets = _targets(epsilon, delta)
     most = validate.count("limit", limit, 1, _LIMIT)
-    one = compose(pair)
+    item = compose(pair)
     rows = np.empty((3, levels.size))
     evaluations = 0
     for index, (level, target) in enumerate(zip(levels.ravel().tolist(), targets.ravel().tolist(), strict=True)):
-        numbers, cost = _count_of(one, level, target, direction, most)
+        numbers, cost = _count_of(item, level, target, direction, most)
         rows[:, index] = numbers
         evaluations += cost
     value, lower, upper = (row.reshape(levels.shape) for row in rows)

@@ -82,9 +82,9 @@ def composed_log_bounds(
     cost = {"transforms": 0, "points": 0}
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
     pending: list[int] = []
-    if all(one.masses.size for one in masses):
-        top, parts = _top(masses), [(one.masses, one.offsets, one.count) for one in masses]
-        rounding = math.fsum(one.count * abs(float(one.places[-1])) * one.interval for one in masses)
+    if all(item.masses.size for item in masses):
+        top, parts = _top(masses), [(mass.masses, mass.offsets, mass.count) for mass in masses]
+        rounding = math.fsum(entry.count * abs(float(entry.places[-1])) * entry.interval for entry in masses)
         last = top + 4 * UNIT_ROUNDOFF * rounding
         pending = [int(i) for i in np.argsort(-epsilon, kind="stable") if epsilon[i] < last]
     sums, theta = None, 0.0
@@ -128,9 +128,9 @@ def log_mass_at_infinity(masses: Sequence[tuple[float, int]]) -> tuple[float, fl
 def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float) -> tuple[float, float]:
     """Theta at a level and the standard deviation of S under it, not rigorous."""
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
-    if not all(one.masses.size for one in masses):
+    if not all(mass.masses.size for mass in masses):
         return 0.0, 0.0
-    parts = [(one.masses, one.offsets, one.count) for one in masses]
+    parts = [(item.masses, item.offsets, item.count) for item in masses]
     theta = saddle_point(parts, level - _top(masses), 0.0, 0.0, _LARGEST_EXPONENT)
     return theta, math.sqrt(_moments(parts, theta)[1])
 
@@ -146,8 +146,8 @@ class _Masses:
 
     @staticmethod
     def of(loss: PrivacyLoss, count: int) -> _Masses:
-        kept = np.flatnonzero(loss.masses)
-        return _Masses(loss.masses[kept], kept + loss.first, loss.interval, count)
+        selected = np.flatnonzero(loss.masses)
+        return _Masses(loss.masses[selected], selected + loss.first, loss.interval, count)
 
     @property
     def offsets(self) -> FloatArray:
@@ -213,25 +213,25 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
     h = np.longdouble(interval)
     tilted: list[tuple[LongDoubleArray, Any, int]] = []
     log_mass, centre, farthest, relative, largest, variance = np.longdouble(0), 0, 0.0, 0.0, 0.0, 0.0
-    for one in masses:
+    for mass in masses:
         with np.errstate(under="ignore"):
-            exponents = theta * one.offsets
-            weights = one.masses * np.exp(np.maximum(exponents - max(0.0, float(exponents.max())), _LEAST_EXPONENT))
-            mean = float(weights @ one.offsets) / float(weights.sum())
-            middle = int(one.places[-1]) + round(mean / interval)
-            k = one.places - middle
+            exponents = theta * mass.offsets
+            weights = mass.masses * np.exp(np.maximum(exponents - max(0.0, float(exponents.max())), _LEAST_EXPONENT))
+            mean = float(weights @ mass.offsets) / float(weights.sum())
+            middle = int(mass.places[-1]) + round(mean / interval)
+            k = mass.places - middle
             exponent = np.longdouble(theta) * k * h
             top = exponent.max()
-            raw = one.masses * np.exp(exponent - top)
+            raw = mass.masses * np.exp(exponent - top)
             total = raw.sum()
         q = raw / total
-        tilted.append((q, k, one.count))
-        log_mass += one.count * (np.log(total) + top)
-        centre += one.count * middle
+        tilted.append((q, k, mass.count))
+        log_mass += mass.count * (np.log(total) + top)
+        centre += mass.count * middle
         farthest = float(np.abs(exponent).max()) + abs(float(top))
-        relative += one.count * (4 * farthest + _EXPONENTIAL_ERROR + 4) * _U
-        largest += one.count * (farthest + abs(float(np.log(total))))
-        variance += one.count * float(q.astype(np.float64) @ (k * interval) ** 2)
+        relative += mass.count * (4 * farthest + _EXPONENTIAL_ERROR + 4) * _U
+        largest += mass.count * (farthest + abs(float(np.log(total))))
+        variance += mass.count * float(q.astype(np.float64) @ (k * interval) ** 2)
     deviation = max(interval, math.sqrt(variance))
     low_end = sum(count * int(k[0]) for _, k, count in tilted)
     high_end = sum(count * int(k[-1]) for _, k, count in tilted)
@@ -325,7 +325,7 @@ def _moments(parts: Sequence[_CountedMasses], theta: float) -> tuple[float, floa
 
 def _top(masses: Sequence[_Masses]) -> float:
     """The largest value of S."""
-    return math.fsum(one.count * float(one.places[-1]) * one.interval for one in masses)
+    return math.fsum(mass.count * float(mass.places[-1]) * mass.interval for mass in masses)
 
 
 def _chernoff(
@@ -339,7 +339,7 @@ def _chernoff(
         double, offsets = q.astype(np.float64), k * interval
         with np.errstate(under="ignore"):
             exponents = (np.maximum(order * offsets, _LEAST_EXPONENT) for order in orders)
-            moments = np.array([float(double @ np.exp(one)) for one in exponents])
+            moments = np.array([float(double @ np.exp(exponent)) for exponent in exponents])
         logs += count * (np.log(moments) + _MOMENT_ERROR)
     return orders, logs
 

@@ -218,15 +218,15 @@ def _of_group(pair: PrivacyCurves, alpha: FloatArray, power: bool, group: int) -
     if known is not None:
         return curve_of_pair(known.worst(), alpha, power)
     pair = pair.worst()
-    one = curve_of_pair(pair, alpha, power)
+    item = curve_of_pair(pair, alpha, power)
     least = alpha
     for _ in range(group):
         least = np.asarray(curve_of_pair(pair, least, power=True).upper)
     if power:
-        lower, upper = np.asarray(one.lower), np.maximum(least, one.upper)
+        lower, upper = np.asarray(item.lower), np.maximum(least, item.upper)
     else:
-        lower, upper = np.minimum(np.maximum(next_below(1.0 - least), 0.0), one.lower), np.asarray(one.upper)
-    method = f"between one record and the iterated curve, {one.method}"
+        lower, upper = np.minimum(np.maximum(next_below(1.0 - least), 0.0), item.lower), np.asarray(item.upper)
+    method = f"between one record and the iterated curve, {item.method}"
     value = lower + 0.5 * (upper - lower)
     return Estimate(value, lower, upper, kind="certified", unit="probability", method=method)
 
@@ -242,14 +242,14 @@ def curve_of_pair(pair: PrivacyCurves, alpha: FloatArray, power: bool = False) -
     if pair.discrete is not None:
         return _estimate(_polygon(pair.discrete, flat, power), alpha, "exact", "tests by ratio of probabilities")
     worse = ", in the worse order" if pair.orders else ""
-    found = best_tests(pair.orders or [pair], flat)
-    if found is not None:
-        lower, upper = found[0 if power else 1]
+    result = best_tests(pair.orders or [pair], flat)
+    if result is not None:
+        lower, upper = result[0 if power else 1]
         method = f"tests by their tail probabilities{worse}"
     elif pair.orders is not None:
-        rows = [curve_of_pair(one, flat, power) for one in pair.orders]
+        rows = [curve_of_pair(order, flat, power) for order in pair.orders]
         least = np.maximum if power else np.minimum
-        numbers = tuple(least(a, b) for a, b in zip(*(one.arrays() for one in rows), strict=True))
+        numbers = tuple(least(a, b) for a, b in zip(*(row.arrays() for row in rows), strict=True))
         return _estimate(numbers, alpha, rows[0].kind, f"{rows[0].method}{worse}")
     else:
         bounds = _conjugate(pair, flat, 1 if power else 0)
@@ -332,8 +332,8 @@ class _Points:
         x = np.exp(wide)
         factor = np.where(positive, 1, x)
         if less:
-            rest = np.where(positive, 0, np.expm1(np.minimum(wide, 0)))
-            return cls(epsilon, x, rest - low * factor, rest - high * factor)
+            remainder = np.where(positive, 0, np.expm1(np.minimum(wide, 0)))
+            return cls(epsilon, x, remainder - low * factor, remainder - high * factor)
         return cls(epsilon, x, np.maximum(1 - low, 0) * factor, (1 - high) * factor)
 
     def parts(self) -> tuple[Any, ...]:
@@ -375,9 +375,9 @@ def _conjugate(pair: PrivacyCurves, alpha: FloatArray, less: int) -> tuple[LongD
             break
         if turn == _FLAT_ROUND:  # g may be flat from kink to kink: wide lines see that, narrow ones only noise
             for row in rows[open_rows]:
-                one = alpha[row : row + 1]
+                item = alpha[row : row + 1]
                 every = _Points(*(x[None] for x in grid.parts()))
-                upper[row] = np.fmin(upper[row], _highest(every.x, *every.bounds(one), one, end, less)[0])
+                upper[row] = np.fmin(upper[row], _highest(every.x, *every.bounds(item), item, end, less)[0])
         rows, points, low, high = rows[open_rows], points.rows(open_rows), low[open_rows], high[open_rows]
         points = _Points.evaluated(pair, _next_points(points, low, high), less)
     return lower, upper

@@ -91,9 +91,9 @@ def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: Floa
     integrand = _ReleaseIntegrand(first.ratio[side], first.rate, second.ratio[side], second.rate)
     inner_low, inner_high = _log_integral(integrand, sign * epsilon, np.asarray(high - log_factor))
     bounds = []
-    for one, inner, outward in ((low, inner_low, -1.0), (high, inner_high, 1.0)):
+    for item, inner, outward in ((low, inner_low, -1.0), (high, inner_high, 1.0)):
         with np.errstate(invalid="ignore"):
-            total = np.logaddexp(one, log_factor + inner)
+            total = np.logaddexp(item, log_factor + inner)
             size = 2.0 + np.abs(log_factor) + np.where(np.isfinite(total), np.abs(total), 0.0)
             total += outward * 8 * UNIT_ROUNDOFF * size
         bounds.append(np.minimum(np.where(np.isnan(total), -math.inf, total), 0.0))
@@ -158,8 +158,8 @@ class _ReleaseIntegrand:
         turned = np.arctan(v_side / v_least) / self.b
         y = np.log(np.where(call, v_least, v_most)) / self.b + 0.5 * self.b
         y = np.where(call, y - 1e-12 * (1.0 + np.abs(y)), y + 1e-12 * (1.0 + np.abs(y)))
-        one, other = np.where(call, self.b - y, y), np.where(call, -y, y - self.b)
-        parts = special.log_ndtr(one), special.log_ndtr(other)
+        item, other = np.where(call, self.b - y, y), np.where(call, -y, y - self.b)
+        parts = special.log_ndtr(item), special.log_ndtr(other)
         log_v = np.log(v_most)
         value = np.logaddexp(parts[0] + np.where(call, 0.0, log_v), parts[1] + np.where(call, log_v, 0.0))
         bound = 0.5 * (height**2 + turned**2) + self.log_density(low, high) + value * (1.0 - 1e-13) + 1e-9
@@ -231,16 +231,16 @@ def _log_integral(f: _ReleaseIntegrand, level: FloatArray, log_rest: FloatArray)
 
 def _ends(f: _ReleaseIntegrand, start: FloatArray, end: FloatArray, growth: FloatArray) -> FloatArray:
     """Logarithms of what is left beyond the cells: rows of errors of both signs, and of what adds only."""
-    rest = np.full((2, start.size), -math.inf)
+    remainder = np.full((2, start.size), -math.inf)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         v, excess = f.odds(start, growth)[2:]
         largest = f.log_value(v, excess, v > 1.0) * (1.0 - 1e-13)
         mass = np.logaddexp(special.log_ndtr(start), math.log(f.q) + special.log_ndtr(start - f.a))
         beyond = 1e-12 * (1.0 + np.abs(growth) + f.q / f.q_inner * np.abs(f.odds(end, growth)[0]))  # v at the end
         after = np.log(beyond) + special.log_ndtr(np.log(beyond) / f.b + 0.5 * f.b)
-    rest[1] = np.logaddexp(np.where(v > 0.0, largest + mass * (1.0 - 1e-13), -math.inf),
+    remainder[1] = np.logaddexp(np.where(v > 0.0, largest + mass * (1.0 - 1e-13), -math.inf),
                            np.where(np.isfinite(end), after, -math.inf)) + 1e-9  # fmt: skip
-    return rest
+    return remainder
 
 
 def _log_sums(index: Any, logs: FloatArray, n: int) -> FloatArray:
@@ -260,8 +260,8 @@ def _sums(
     n = growth_of.size
     nodes, _, weights = gauss_legendre(_NODES)
     x = middle[:, None] + half[:, None] * (2.0 * nodes - 1.0)
-    moved = np.broadcast_to(4.0 * UNIT_ROUNDOFF * (np.abs(middle) + half)[:, None], x.shape)
-    logs, errors = f.log_terms(x, moved, growth_of[index][:, None], call[:, None])
+    shifted = np.broadcast_to(4.0 * UNIT_ROUNDOFF * (np.abs(middle) + half)[:, None], x.shape)
+    logs, errors = f.log_terms(x, shifted, growth_of[index][:, None], call[:, None])
     logs = logs + np.log(2.0 * half[:, None] * weights)
     top = np.full(n, -math.inf)
     np.maximum.at(top, index, logs.max(axis=1, initial=-math.inf))

@@ -68,8 +68,8 @@ def count_windows(tilted: FloatArray, draws: int) -> tuple[IntArray, IntArray]:
         end, halvings = np.full(tilted.size, far), math.ceil(math.log2(draws)) + 2
         _, high = bisect(lambda n: ~(exponent(n) < _TAIL_EXPONENT), mean, end, halvings)  # the exponent of means is 0
         beyond = exponent(end) >= _TAIL_EXPONENT
-        found = np.floor(high) if far == 0.0 else np.ceil(high)
-        ends[:] = np.where(beyond, found, far).astype(np.int64)
+        result = np.floor(high) if far == 0.0 else np.ceil(high)
+        ends[:] = np.where(beyond, result, far).astype(np.int64)
     return first, last
 
 

@@ -206,8 +206,8 @@ def _hockey_stick(
 
     forward, backward = curve(p, q), curve(q, p)
     pairs = ((forward, backward), (backward, forward)) if both else ((forward, backward),)
-    found = [with_negative_levels(grid, *pair, log=logs, gap=gap) for pair in pairs]
-    return stacked(found, (2,)) if both else found[0]
+    result = [with_negative_levels(grid, *pair, log=logs, gap=gap) for pair in pairs]
+    return stacked(result, (2,)) if both else result[0]
 
 
 def _nonnegative_levels(
@@ -219,8 +219,8 @@ def _nonnegative_levels(
 
         function = log_hockey_stick_divergence if logs else hockey_stick_divergence
         pairs = ((p, q), (q, p)) if both else ((p, q),)
-        found = [rows_of_stacks.hockey_stick(*pair, grid, request, logs=logs, function=function) for pair in pairs]
-        return stacked(found, (2,)) if both else found[0]
+        result = [rows_of_stacks.hockey_stick(*pair, grid, request, logs=logs, function=function) for pair in pairs]
+        return stacked(result, (2,)) if both else result[0]
     methods = monotone_pieces.hockey_stick_divergence, lambda reductions: reductions.hockey_stick_divergence
     estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs, n_jobs=request.n_jobs)
     if estimate is not None and both:

@@ -95,8 +95,8 @@ def kl_divergence(
         request = sampling_request(kl_divergence, sampling, options)
         pairs = ((p, q), (q, p)) if both else ((p, q),)
         of_pair = functools.partial(rows_of_stacks.quantity, integral="kl", certified=certified)
-        found = [of_pair({"p": a, "q": b}, request, integrals.kl_divergence, kl_divergence) for a, b in pairs]
-        return stacked(found, (2,)) if both else found[0]
+        result = [of_pair({"p": a, "q": b}, request, integrals.kl_divergence, kl_divergence) for a, b in pairs]
+        return stacked(result, (2,)) if both else result[0]
     dispatch, request = dispatch_of(p, q), sampling_request(kl_divergence, sampling, options)
     methods = integrals.kl_divergence, lambda reductions: reductions.renyi_divergence
     estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
@@ -160,8 +160,13 @@ def jensen_shannon(
 
         request = sampling_request(jensen_shannon, sampling, options)
         return rows_of_stacks.quantity(
-            {"p": p, "q": q}, request, integrals.jensen_shannon, jensen_shannon, trivial=(0.0, 0.0, LOG_2_ABOVE),
-            integral="js", certified=certified,
+            {"p": p, "q": q},
+            request,
+            integrals.jensen_shannon,
+            jensen_shannon,
+            trivial=(0.0, 0.0, LOG_2_ABOVE),
+            integral="js",
+            certified=certified,
         )
     dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
     methods = integrals.jensen_shannon, lambda reductions: reductions.jensen_shannon
@@ -241,12 +246,17 @@ def renyi_divergence(
         from . import rows_of_stacks
 
         def of_row(p: GaussianMixture, q: GaussianMixture, orders: FloatArray, **more: Any) -> Estimate:
-            estimates = [monotone_pieces.renyi_divergence(p, q, float(one), **more) for one in orders.ravel()]
+            estimates = [monotone_pieces.renyi_divergence(p, q, float(item), **more) for item in orders.ravel()]
             return stacked(estimates, orders.shape)
 
         request = sampling_request(renyi_divergence, sampling, options)
         return rows_of_stacks.quantity(
-            {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, integral="renyi",
+            {"p": p, "q": q},
+            request,
+            of_row,
+            renyi_divergence,
+            parameter=orders,
+            integral="renyi",
             certified=certified,
         )
     if not orders.size:

@@ -227,9 +227,9 @@ def hockey_stick(p: Any, q: Any, epsilon: FloatArray, request: Request, *, logs:
     forward = _hockey_stick(p, q, pair, epsilon, request.portion(0, 0.5, 0), logs)
     if forward.cost.get("stopped") == "interrupted":
         return stacked((forward, _trivial_estimate(forward, epsilon, logs)), (2,))
-    rest = request.portion(1, 1.0, request.sample_budget // 2)
+    remainder = request.portion(1, 1.0, request.sample_budget // 2)
     try:
-        backward = _hockey_stick(q, p, pair.swapped(), epsilon, rest, logs)
+        backward = _hockey_stick(q, p, pair.swapped(), epsilon, remainder, logs)
     except KeyboardInterrupt:
         backward = _trivial_estimate(forward, epsilon, logs)
     return stacked((forward, backward), (2,))
@@ -346,14 +346,14 @@ def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: Index
     """Widen hockey-sticks by what weights whose sums are rounded can move them: their gap times the mass of the set
     where p is larger, of which q has less."""
     lower, upper = estimates[1, finite], estimates[2, finite]
-    moved, some = slack[finite], np.isfinite(slack[finite])
+    shifted, some = slack[finite], np.isfinite(slack[finite])
     if logs:
         with np.errstate(divide="ignore", invalid="ignore"):
-            less = np.where(moved < lower, lower + np.log1p(-np.exp(np.minimum(moved - lower, 0.0))), -math.inf)
+            less = np.where(shifted < lower, lower + np.log1p(-np.exp(np.minimum(shifted - lower, 0.0))), -math.inf)
         lower = np.where(some, less, lower)
-        upper = np.where(some, np.minimum(np.logaddexp(upper, moved), 0.0), upper)
+        upper = np.where(some, np.minimum(np.logaddexp(upper, shifted), 0.0), upper)
     else:
-        lower, upper = np.maximum(lower - np.exp(moved), 0.0), np.minimum(upper + np.exp(moved), 1.0)
+        lower, upper = np.maximum(lower - np.exp(shifted), 0.0), np.minimum(upper + np.exp(shifted), 1.0)
         upper = np.maximum(upper, SMALLEST_SUBNORMAL)  # the divergence may be below the least double, but is not 0
     estimates[1, finite], estimates[2, finite] = lower, upper
 
@@ -492,10 +492,10 @@ def _moved_outward(end: FloatArray, direction: float, unit: Unit) -> FloatArray:
     """Move a bound outward by some roundings, within the range of the unit."""
     with np.errstate(invalid="ignore"):
         outward = end + direction * 2.0**-50 * np.abs(end)
-        moved = np.where(np.isfinite(end), np.nextafter(outward, direction * math.inf), end)
+        shifted = np.where(np.isfinite(end), np.nextafter(outward, direction * math.inf), end)
     if unit == "log probability":
-        return np.minimum(moved, 0.0)
-    return np.clip(moved, 0.0, 1.0) if unit == "probability" else moved
+        return np.minimum(shifted, 0.0)
+    return np.clip(shifted, 0.0, 1.0) if unit == "probability" else shifted
 
 
 def _upper_by_tail(outcome: RunOutcome, upper: FloatArray) -> FloatArray:

@@ -77,12 +77,12 @@ class Stacks(NamedTuple):
     def mixtures(self, row: int) -> Row:
         """The mixtures of a row."""
         index = self.position(row)
-        found = []
+        result = []
         for stack, single in zip(self.stacks, self.singles, strict=True):
             own = index[len(index) - len(stack.shape) :]
-            place = tuple(0 if n == 1 else i for i, n in zip(own, stack.shape, strict=True))
-            found.append(stack._item(place) if single is None else single)
-        return tuple(found)
+            location = tuple(0 if n == 1 else i for i, n in zip(own, stack.shape, strict=True))
+            result.append(stack._item(location) if single is None else single)
+        return tuple(result)
 
     def fields(self, which: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Weights, means and standard deviations of one stack in one dimension, broadcast to all rows."""
@@ -95,25 +95,24 @@ class Stacks(NamedTuple):
 
 
 def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = (), parameter: str = "") -> Stacks:
-    """Check and broadcast stacks and mixtures, by the names of their arguments, with more leading axes: of a parameter.
-    """
+    """Check and broadcast stacks and mixtures, by the names of their arguments, with the leading axes of a parameter."""
     stacks: list[MixtureStack] = []
     singles: list[GaussianMixture | None] = []
-    for name, one in distributions.items():
-        singles.append(one if isinstance(one, GaussianMixture) else None)
-        if isinstance(one, GaussianMixture):
-            one = MixtureStack._of_one(one)
-        if not isinstance(one, MixtureStack):
+    for name, item in distributions.items():
+        singles.append(item if isinstance(item, GaussianMixture) else None)
+        if isinstance(item, GaussianMixture):
+            item = MixtureStack._of_one(item)
+        if not isinstance(item, MixtureStack):
             raise DomainError(
-                f"{name} must be a GaussianMixture or a MixtureStack beside a stack; got {validate.shown(one)}. Build "
+                f"{name} must be a GaussianMixture or a MixtureStack beside a stack; got {validate.shown(item)}. Build "
                 "one of these."
             )
-        if stacks and one.dimension != stacks[0].dimension:
+        if stacks and item.dimension != stacks[0].dimension:
             raise ShapeError(
-                f"{name} must have the dimension of p, {stacks[0].dimension}; got {one.dimension}. Both must be on one "
-                "space."
+                f"{name} must have the dimension of p, {stacks[0].dimension}; got {item.dimension}. Both must be on "
+                "one space."
             )
-        stacks.append(one)
+        stacks.append(item)
     shapes = [stack.shape for stack in stacks]
     try:
         shape = np.broadcast_shapes(*shapes, axes)
@@ -266,22 +265,22 @@ def _settle(
             continue
         own = [None if column is None else column[chosen] for column in columns]
         of_order = orders[chosen] if kind == "renyi" and orders is not None else None
-        found = np.empty((3, chosen.size)), status[chosen], bits[chosen], cost[chosen]
+        result = np.empty((3, chosen.size)), status[chosen], bits[chosen], cost[chosen]
         _quadrature.stack_integrals(
-            _quadrature.KINDS[kind], *own, of_order, *found[0], *found[1:3], certified, deadline.expiry,
-            MAX_EXPONENTIALS, found[3],
+            _quadrature.KINDS[kind], *own, of_order, *result[0], *result[1:3], certified, deadline.expiry,
+            MAX_EXPONENTIALS, result[3],
         )  # fmt: skip
-        out[:, chosen], status[chosen], bits[chosen], cost[chosen] = found
+        out[:, chosen], status[chosen], bits[chosen], cost[chosen] = result
     good = status == _quadrature.SETTLED
     if integral in ("js", "entropy"):  # which have no other means to narrow a bracket
         good |= status == _quadrature.WIDE
     row_good = good.reshape(-1, count).all(axis=1)
     numbers[:, part[row_good]] = out.reshape(3, -1, count)[:, row_good]
-    kept = np.repeat(row_good, count)
-    panels, evaluations = cost[kept].sum(axis=0).tolist()
+    selected = np.repeat(row_good, count)
+    panels, evaluations = cost[selected].sum(axis=0).tolist()
     spent: dict[str, Any] = {"panels": panels, "evaluations": evaluations} if evaluations else {}
-    kinds = tuple(kind_and_method(each) for each in sorted(set(bits[kept].tolist())))
-    if (bits[kept] & _quadrature.TIME_SPENT).any():
+    kinds = tuple(kind_and_method(each) for each in sorted(set(bits[selected].tolist())))
+    if (bits[selected] & _quadrature.TIME_SPENT).any():
         spent |= STOPPED
     return _Settled(part[row_good], kinds, spent)
 
@@ -336,20 +335,20 @@ def _row_by_row(
         kinds |= {kind for kind, _ in settled.methods}
         methods |= dict.fromkeys(method for _, method in settled.methods)
         costs.append(settled.cost)
-        for row, one in estimates:
-            if isinstance(one, str):
-                failed[row] = one
+        for row, entry in estimates:
+            if isinstance(entry, str):
+                failed[row] = entry
                 continue
-            kinds.add(one.kind)
-            methods[one.method] = None
-            costs.append(one.cost)
-            numbers[:, row] = [np.ravel(number) for number in (one.value, one.lower, one.upper)]
+            kinds.add(entry.kind)
+            methods[entry.method] = None
+            costs.append(entry.cost)
+            numbers[:, row] = [np.ravel(number) for number in (entry.value, entry.lower, entry.upper)]
     kind: Kind = max(kinds, key=KINDS.index)
     cost = combined_costs(costs)
     if failed:
         cost["errors"] = {stacks.position(row): text for row, text in sorted(failed.items())}
     return Estimate(
-        *(one.reshape(stacks.shape + points) for one in numbers), kind=kind, unit=unit,
+        *(item.reshape(stacks.shape + points) for item in numbers), kind=kind, unit=unit,
         method="; ".join(methods) or "no rows", cost=cost,
         confidence=request.confidence if kind == "statistical" else None,
     )  # fmt: skip

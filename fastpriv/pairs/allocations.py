@@ -141,12 +141,14 @@ class SumOfRatios(DominatingPair):
         with np.errstate(over="ignore", divide="ignore"):
             ratios = np.log(breaks[part + 1] / breaks[part])
             accepted = np.clip(_ACCEPTED_EPSILON * _BREAK / ratios, *_ACCEPTED_WIDTHS)
-        for one in np.unique(part):
-            inside = part == one
+        for item in np.unique(part):
+            inside = part == item
             cells, before = _CELLS[0], math.inf
             while True:
-                law = log_normal_sum_near(term, self.steps, depth, cells, tuple(breaks[one : one + 2].tolist()))
-                self.narrow(rows, at[inside], epsilon, law)
+                distribution = log_normal_sum_near(
+                    term, self.steps, depth, cells, tuple(breaks[item : item + 2].tolist())
+                )
+                self.narrow(rows, at[inside], epsilon, distribution)
                 _, lower, upper = rows[:, at[inside]]
                 excess = float(((upper - lower) / (accepted[inside] * upper)).max())
                 if excess <= 1.0 or excess > _WORTHWHILE * before or cells == _CELLS[-1]:
@@ -258,7 +260,7 @@ def _term(dominating: DominatingPair, dominated: DominatingPair, adds: bool) -> 
     above, error_above, high = _law(dominating, adds, True)
     exact = dominated == dominating and dominating.atoms is not None
     below, error_below, low = _law(dominated, adds, False)
-    errors = (max(one) for one in zip(error_above, error_below, strict=True))
+    errors = (max(item) for item in zip(error_above, error_below, strict=True))
     return SumTerm(LawsOfSum(above if exact else below, above, *errors)), low, high
 
 
@@ -271,10 +273,10 @@ def _law(pair: DominatingPair, adds: bool, dominating: bool) -> tuple[AtomicLaw,
         errors = pair.q_relative_error, pair.p_relative_error + 2.0 * pair.q_relative_error
         infinite_mass = pair.infinite_mass()[int(dominating)]
     else:
-        one = pair.reversed() if adds else pair
-        interval = _interval(one)
-        loss = one.privacy_loss(interval, _BASE_TAIL, dominating)
-        infinite_mass = loss.infinity_mass * (1.0 + (1.0 if dominating else -1.0) * one.p_relative_error)
+        item = pair.reversed() if adds else pair
+        interval = _interval(item)
+        loss = item.privacy_loss(interval, _BASE_TAIL, dominating)
+        infinite_mass = loss.infinity_mass * (1.0 + (1.0 if dominating else -1.0) * item.p_relative_error)
         losses = (loss.first + np.arange(loss.masses.size)) * np.longdouble(loss.interval)
         size = float(np.abs(losses).max(initial=0.0))
         masses = loss.masses.astype(np.longdouble)
@@ -284,27 +286,27 @@ def _law(pair: DominatingPair, adds: bool, dominating: bool) -> tuple[AtomicLaw,
             if not dominating:  # roundings of masses under P1 may be vast under Q1, whose total must not exceed 1
                 above = 1 - 2.0**-50 - (np.cumsum(masses[::-1])[::-1] - masses)  # what larger values leave
                 masses = np.clip(masses, 0.0, np.maximum(above, 0.0))
-        rest = np.longdouble(loss.infinity_mass) if adds else max(1 - masses.sum(), np.longdouble(0.0))
-        if (dominating or adds) and rest > 0.0:
-            raised = rest * (1 + 4 * UNIT_ROUNDOFF) + (4 * UNIT_ROUNDOFF if dominating and not adds else 0.0)
+        remainder = np.longdouble(loss.infinity_mass) if adds else max(1 - masses.sum(), np.longdouble(0.0))
+        if (dominating or adds) and remainder > 0.0:
+            raised = remainder * (1 + 4 * UNIT_ROUNDOFF) + (4 * UNIT_ROUNDOFF if dominating and not adds else 0.0)
             values, masses = np.append(values, 0.0), np.append(masses, raised)
-        errors = one.p_relative_error + one.q_relative_error, 2.0 * (one.p_relative_error + one.q_relative_error)
+        errors = item.p_relative_error + item.q_relative_error, 2.0 * (item.p_relative_error + item.q_relative_error)
     rounding = 8 * UNIT_ROUNDOFF + (8.0 + 2.0 * size) * float(np.finfo(np.longdouble).eps)
-    kept = (masses > (0.0 if dominating else _LEAST_MASS)) & (values <= _LARGEST_VALUE)
+    selected = (masses > (0.0 if dominating else _LEAST_MASS)) & (values <= _LARGEST_VALUE)
     # in sums of up to 1e9 terms: where one is larger, the others add next to nothing to their mean
     infinite = 0.0 if adds else float((values * masses)[values > _LARGEST_VALUE].sum()) * (1.0 + 1e-9)
-    law = _merged(values[kept].astype(np.float64), masses[kept].astype(np.float64))[0]
-    law = replace(law, infinite=infinite)
-    return law, (1.01 * errors[0] + rounding, 1.01 * errors[1] + rounding), infinite_mass
+    distribution = _merged(values[selected].astype(np.float64), masses[selected].astype(np.float64))[0]
+    distribution = replace(distribution, infinite=infinite)
+    return distribution, (1.01 * errors[0] + rounding, 1.01 * errors[1] + rounding), infinite_mass
 
 
 def _interval(pair: DominatingPair) -> float:
     """Of a grid of losses: a small part of the largest, or of where delta is small."""
     ends = [pair.largest_loss()[1], pair.reversed().largest_loss()[1]]
     if not math.isfinite(max(ends)):
-        for i, one in enumerate((pair, pair.reversed())):
-            upper = np.asarray(certified(one.curve, _LEVELS).upper)
-            rare = np.flatnonzero(upper <= one.infinite_mass()[1] * (1.0 + 1e-9) + _BASE_TAIL)
+        for i, side in enumerate((pair, pair.reversed())):
+            upper = np.asarray(certified(side.curve, _LEVELS).upper)
+            rare = np.flatnonzero(upper <= side.infinite_mass()[1] * (1.0 + 1e-9) + _BASE_TAIL)
             ends[i] = min(ends[i], float(_LEVELS[rare[0]]) if rare.size else float(_LEVELS[-1]))
     return max(max(ends), 1e-12) / _LOSS_CELLS
 
@@ -313,9 +315,11 @@ def _merged(values: FloatArray, masses: FloatArray) -> tuple[AtomicLaw, int]:
     """Rising values, each once: those that agree in their leading bits are one."""
     mantissas, exponents = np.frexp(values)
     rounded = np.ldexp(np.round(np.ldexp(mantissas, _MERGED)), exponents - _MERGED)
-    places, at, counts = np.unique(rounded, return_inverse=True, return_counts=True)
-    values = np.ascontiguousarray(values[np.unique(at, return_index=True)[1]] if places.size == values.size else places)
-    total = np.zeros(places.size)
+    positions, at, counts = np.unique(rounded, return_inverse=True, return_counts=True)
+    values = np.ascontiguousarray(
+        values[np.unique(at, return_index=True)[1]] if positions.size == values.size else positions
+    )
+    total = np.zeros(positions.size)
     np.add.at(total, at, masses)
     return AtomicLaw(values, total), int(counts.max())
 
@@ -329,8 +333,8 @@ def _sums_one_by_one(term: SumTerm, steps: int) -> SumBounds | None:
 
     def sum_of(count: int) -> LawsOfSum | None:
         if count not in powers:
-            one, other = (term.laws, None) if count == 1 else (sum_of(count // 2), sum_of(count - count // 2))
-            powers[count] = one if count == 1 or one is None or other is None else _added(one, other)
+            item, other = (term.laws, None) if count == 1 else (sum_of(count // 2), sum_of(count - count // 2))
+            powers[count] = item if count == 1 or item is None or other is None else _added(item, other)
         return powers[count]
 
     halves = sum_of(steps // 2), sum_of(steps - steps // 2)
@@ -342,9 +346,14 @@ def _added(one: LawsOfSum, other: LawsOfSum) -> LawsOfSum | None:
     a, b = one.below, other.below
     if a.atoms.size * b.atoms.size > _MOST_SUMS * 256:
         return None
-    law, most = _merged(np.add.outer(a.atoms, b.atoms).ravel(), np.outer(a.masses, b.masses).ravel())
-    if law.atoms.size > _MOST_SUMS or law.masses.min() < _LEAST_MASS or one.above.infinite or other.above.infinite:
+    distribution, most = _merged(np.add.outer(a.atoms, b.atoms).ravel(), np.outer(a.masses, b.masses).ravel())
+    if (
+        distribution.atoms.size > _MOST_SUMS
+        or distribution.masses.min() < _LEAST_MASS
+        or one.above.infinite
+        or other.above.infinite
+    ):
         return None
     mass_error = one.mass_error + other.mass_error + (most + 8) * UNIT_ROUNDOFF
     error = max(one.position_error, other.position_error) + 2.0**-_MERGED + 4 * UNIT_ROUNDOFF
-    return LawsOfSum(law, law, mass_error, error)
+    return LawsOfSum(distribution, distribution, mass_error, error)

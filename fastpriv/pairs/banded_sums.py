@@ -121,10 +121,10 @@ class BandedPair(DominatingPair):
             least = float(np.maximum(lower[at].min(), 1e-6 * upper[at].min()))
             depth = 10.0 * math.ceil(-math.log(max(least, math.exp(_DEEPEST - 14.0))) / 10.0)
             size = self.bins_below, self.bins_above, len(self.below)
-            found = _bounds(self, 0.5 * float(max(group, 1)), depth, few, size)
-            if found is not None:
+            result = _bounds(self, 0.5 * float(max(group, 1)), depth, few, size)
+            if result is not None:
                 x = np.exp(levels[at])
-                ends = found.excesses(1.0 / x, True) * x if self.adds else found.excesses(x, False)
+                ends = result.excesses(1.0 / x, True) * x if self.adds else result.excesses(x, False)
                 ends[1] *= 1.0 - 8 * UNIT_ROUNDOFF
                 ends[2] = ends[2] * (1.0 + 8 * UNIT_ROUNDOFF) + _LOST
                 rows[1, at], rows[2, at], _ = reconcile_bounds((lower[at], upper[at]), (ends[1], ends[2]))
@@ -154,9 +154,7 @@ def _bounds(pair: BandedPair, level: float, depth: float, few: bool, size: tuple
     noise = _upper_noise(pair.above, pair.bins_above, c, depth, spacing, pair.adds)
     above = _bounded_sum(pair.bins_above, noise, x, cells, True)
     zero = AtomicLaw(np.zeros(1), np.ones(1))
-    first = LawsOfSum(
-        below.atoms, above.atoms, max(below.mass_error, above.mass_error), max(below.error, above.error)
-    )
+    first = LawsOfSum(below.atoms, above.atoms, max(below.mass_error, above.mass_error), max(below.error, above.error))
     return SumBounds(first, LawsOfSum(zero, zero, 0.0, 0.0), 1)
 
 
@@ -207,19 +205,17 @@ def _upper_noise(
     """The ends of cells, with the mean of e^(c xi) kept."""
     ends = np.concatenate([np.zeros(1), np.exp(c * _points(max(loadings), depth, spacing, adds) - 0.5 * c**2)])
     single = log_normal_cells(c, ends)
-    law = single.above
+    distribution = single.above
     with np.errstate(divide="ignore"):
-        xi = (np.log(law.atoms) + 0.5 * c**2) / c
-    factors = np.stack(
-        [np.exp(k * xi - 0.5 * k**2) if k > 0.0 else np.ones(xi.size) for k in loadings], axis=1
-    )
+        xi = (np.log(distribution.atoms) + 0.5 * c**2) / c
+    factors = np.stack([np.exp(k * xi - 0.5 * k**2) if k > 0.0 else np.ones(xi.size) for k in loadings], axis=1)
     last = float(xi[-1])
     # the mean of R where some xi is beyond: one of those of Y_i, or any other
     beyond = float(sum(special.ndtr(k - last) for k in loadings) + bins * special.ndtr(-last)) * (1.0 + 1e-9)
     # positions of e^(c xi) are off by this, those of another power by the ratio of both times it, and by its exponent
     size = max(loadings) / c * single.position_error
     size += 16 * UNIT_ROUNDOFF * (1.0 + max(loadings) * (abs(last) + 12.0) + max(loadings) ** 2)
-    return _NoiseGrid(factors, law.masses, single.mass_error, len(loadings) * size, beyond)
+    return _NoiseGrid(factors, distribution.masses, single.mass_error, len(loadings) * size, beyond)
 
 
 def _bounded_sum(bins: int, noise: _NoiseGrid, level: float, cells: int, above: bool) -> _BoundedSum:
@@ -240,11 +236,13 @@ def _bounded_sum(bins: int, noise: _NoiseGrid, level: float, cells: int, above: 
         value, np.ascontiguousarray(noise.weights), bins, edges, above, mass, at, np.empty(2 * mass.size)
     )
     total = mass.sum(axis=0)
-    kept = total > (0.0 if above else _LEAST_SUM)
+    selected = total > (0.0 if above else _LEAST_SUM)
     rounding = bins * (n * edges.size + 16) * UNIT_ROUNDOFF + start.size * UNIT_ROUNDOFF
     mass_error = (bins + w) * (noise.mass_error + 4 * UNIT_ROUNDOFF) + rounding
     if above:
         infinite = noise.beyond + lost * top * (1.0 + 1e-6)
-        return _BoundedSum(AtomicLaw(edges[kept], total[kept], infinite), mass_error, noise.error + 2 * rounding)
-    atoms = (mass * at).sum(axis=0)[kept] / total[kept]
-    return _BoundedSum(AtomicLaw(atoms, total[kept]), mass_error, noise.error + 2 * rounding)
+        return _BoundedSum(
+            AtomicLaw(edges[selected], total[selected], infinite), mass_error, noise.error + 2 * rounding
+        )
+    atoms = (mass * at).sum(axis=0)[selected] / total[selected]
+    return _BoundedSum(AtomicLaw(atoms, total[selected]), mass_error, noise.error + 2 * rounding)

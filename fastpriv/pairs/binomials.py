@@ -115,8 +115,8 @@ def overflow(size: int, rate: float, cap: int) -> Overflow | None:
         return None
     share = cap / size
     if rate == 1.0:
-        one = share * (1 - 2 * UNIT_ROUNDOFF), min(share * (1 + 2 * UNIT_ROUNDOFF), 1.0)
-        return Overflow((0.0, 0.0), (-math.inf, -math.inf), one, np.zeros(0), 0.0)
+        item = share * (1 - 2 * UNIT_ROUNDOFF), min(share * (1 + 2 * UNIT_ROUNDOFF), 1.0)
+        return Overflow((0.0, 0.0), (-math.inf, -math.inf), item, np.zeros(0), 0.0)
     log_at, rounding = _log_probability(n, rate, cap)
     if cap > math.floor((n + 1) * rate):
         more, error = _quotient_sum(n, rate, cap, up=True)
@@ -140,7 +140,7 @@ def overflow(size: int, rate: float, cap: int) -> Overflow | None:
 
 def _log_of_rest(log: Ends) -> Ends:
     """Of log(1 - x), by the ends of log x < 0."""
-    low, high = (math.log(-math.expm1(one)) if one < 0.0 else -math.inf for one in reversed(log))
+    low, high = (math.log(-math.expm1(item)) if item < 0.0 else -math.inf for item in reversed(log))
     return _outward(low, 0.0)[0], _outward(high, 0.0)[1]
 
 
@@ -149,8 +149,8 @@ def _sizes(n: int, rate: float, cap: int) -> tuple[FloatArray, float]:
     if cap > _MOST_SIZES:
         return np.zeros(0), 0.0
     logs, errors = _log_probability(n, rate, np.arange(cap))
-    found = np.exp(logs).astype(np.float64) if logs.min() > -600.0 else np.zeros(0)
-    return found, float(errors.max()) + 8 * UNIT_ROUNDOFF * (1.0 + float(-logs.min()))
+    result = np.exp(logs).astype(np.float64) if logs.min() > -600.0 else np.zeros(0)
+    return result, float(errors.max()) + 8 * UNIT_ROUNDOFF * (1.0 + float(-logs.min()))
 
 
 def _log_probability(n: int, rate: float, j: Any) -> tuple[Any, Any]:

@@ -84,14 +84,14 @@ class PrivacyCurves:
         """What holds for both orders of the pair, if it has none of its own."""
         if self.ordered:
             return self
-        one = replace(self, ordered=True)
+        item = replace(self, ordered=True)
 
         def larger(epsilon: FloatArray) -> Estimate:
-            first, second = one.both(epsilon)
+            first, second = item.both(epsilon)
             rows = (np.maximum(a, b) for a, b in zip(first.arrays(), second.arrays(), strict=True))
             return Estimate(*rows, kind="certified", unit="probability", method=f"{first.method}, in the worse order")
 
-        return PrivacyCurves(larger, larger, self.of_one_pair, orders=(one, one.swapped()))
+        return PrivacyCurves(larger, larger, self.of_one_pair, orders=(item, item.swapped()))
 
     def swapped(self) -> PrivacyCurves:
         """The pair of Q and P."""
@@ -149,7 +149,7 @@ def pair_of_curves(p: Any, q: Any) -> PrivacyCurves:
         refuse_second("a channel", q)
         worst = WorstPairCurve(p)
         return PrivacyCurves(worst, worst, of_one_pair=False)
-    on_line = [isinstance(one, (GaussianMixture, Density)) for one in (p, q)]
+    on_line = [isinstance(side, (GaussianMixture, Density)) for side in (p, q)]
     if any(on_line):
         if not all(on_line):
             wrong, name, other = (q, "q", "p") if on_line[0] else (p, "p", "q")
@@ -186,8 +186,8 @@ def normal_noise(mechanism: GaussianMechanism, prefix: str = "") -> tuple[float,
 
 def _equal_normal_distributions(p: Any, q: Any) -> tuple[float, float] | None:
     """Distance of the means and standard deviation, of two single Gaussians on the line that have the same one."""
-    for one in (p, q):
-        if not isinstance(one, GaussianMixture) or one.dimension != 1 or len(one) != 1 or one.weights[0] != 1.0:
+    for side in (p, q):
+        if not isinstance(side, GaussianMixture) or side.dimension != 1 or len(side) != 1 or side.weights[0] != 1.0:
             return None
     difference = abs(float(p.means[0]) - float(q.means[0]))
     exact = np.longdouble(difference) == abs(np.longdouble(p.means[0]) - np.longdouble(q.means[0]))
@@ -197,16 +197,16 @@ def _equal_normal_distributions(p: Any, q: Any) -> tuple[float, float] | None:
 def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
     """Probabilities of two Pmfs on the union of their points, or of two vectors."""
     if isinstance(p, Pmf) or isinstance(q, Pmf):
-        for name, one in (("p", p), ("q", q)):
-            validate.instance(name, one, Pmf)
+        for name, side in (("p", p), ("q", q)):
+            validate.instance(name, side, Pmf)
         points = np.union1d(p.values, q.values)
         rows = np.zeros((2, points.size))
-        for row, one in zip(rows, (p, q), strict=True):
-            row[np.searchsorted(points, one.values)] = one.probabilities
+        for row, side in zip(rows, (p, q), strict=True):
+            row[np.searchsorted(points, side.values)] = side.probabilities
     else:
-        if any(one is None or callable(one) or isinstance(one, (str, bytes, Estimate)) for one in (p, q)):
+        if any(item is None or callable(item) or isinstance(item, (str, bytes, Estimate)) for item in (p, q)):
             return None
-        vectors = [validate.probabilities(name, one) for name, one in (("p", p), ("q", q))]
+        vectors = [validate.probabilities(name, entry) for name, entry in (("p", p), ("q", q))]
         if vectors[0].shape != vectors[1].shape:
             raise ShapeError(
                 f"q must have one probability for each of p, {vectors[0].size}; got {vectors[1].size}. Both must be on "

@@ -90,8 +90,8 @@ class DiscretePair(DominatingPair):
 
     def without_infinite_losses(self) -> Self | None:
         """The outcomes that Q has."""
-        kept = self.q > 0.0
-        return replace(self, p=self.p[kept], q=self.q[kept]) if self.p[kept].any() else None
+        selected = self.q > 0.0
+        return replace(self, p=self.p[selected], q=self.q[selected]) if self.p[selected].any() else None
 
     def largest_loss(self) -> Bounds:
         """The largest ratio of probabilities."""
@@ -121,16 +121,16 @@ class DiscretePair(DominatingPair):
 
     def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
         """Every loss moved to the grid."""
-        kept = (self.p > 0.0) & (self.q > 0.0)
-        leading, trailing = _type_sums.losses(self.p[kept], self.q[kept])
+        selected = (self.p > 0.0) & (self.q > 0.0)
+        leading, trailing = _type_sums.losses(self.p[selected], self.q[selected])
         mass = math.fsum(self.p[self.q == 0.0].tolist())
         losses = leading.astype(np.longdouble) + trailing
-        return moved_to_grid(losses, self.p[kept], interval, mass, dominating)
+        return moved_to_grid(losses, self.p[selected], interval, mass, dominating)
 
     def add_to_contour(self, sums: Any) -> bool:
         """The atoms, if all losses are finite."""
-        kept = self.p > 0.0
-        p, q = np.ascontiguousarray(self.p[kept]), np.ascontiguousarray(self.q[kept])
+        selected = self.p > 0.0
+        p, q = np.ascontiguousarray(self.p[selected]), np.ascontiguousarray(self.q[selected])
         return bool(q.all()) and bool(sums.add_atoms(self.count, p, q, math.fsum([*p.tolist(), -1.0])))
 
 
@@ -159,16 +159,16 @@ def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_error: float, q_error: f
     """
     p, q = np.asarray(p), np.asarray(q)
     lost = finite & ((p < _LEAST_PROBABILITY) | (q < _LEAST_PROBABILITY))
-    kept = ~lost & ((p > 0.0) | (q > 0.0))
-    p_error, q_error = p_error + _rounding(p[kept]), q_error + _rounding(q[kept])
-    inside = DiscretePair(p[kept].astype(np.float64), q[kept].astype(np.float64), 1, p_error, q_error)
+    selected = ~lost & ((p > 0.0) | (q > 0.0))
+    p_error, q_error = p_error + _rounding(p[selected]), q_error + _rounding(q[selected])
+    inside = DiscretePair(p[selected].astype(np.float64), q[selected].astype(np.float64), 1, p_error, q_error)
     if not lost.any():
         return BoundingPairs((inside,))
     raised = np.maximum(p[lost], _LEAST_PROBABILITY).astype(np.float64)
     rare = q[lost] < _LEAST_PROBABILITY
-    rest = np.where(rare, 0.0, q[lost]).astype(np.float64)
+    remainder = np.where(rare, 0.0, q[lost]).astype(np.float64)
     more_p = np.concatenate([inside.p, raised, [0.0]])
-    more_q = np.concatenate([inside.q, rest, [rare.sum() * _LEAST_PROBABILITY]])
+    more_q = np.concatenate([inside.q, remainder, [rare.sum() * _LEAST_PROBABILITY]])
     return BoundingPairs((DiscretePair(more_p, more_q, 1, p_error, q_error),), ((inside,),))
 
 

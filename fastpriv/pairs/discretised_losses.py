@@ -85,8 +85,8 @@ def _curve_on_grid(
     first = -_end_of_grid(backward, interval, tail_mass)
     if dominating:
         upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
-        one = np.longdouble(1)
-        return first, one, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), one))
+        item = np.longdouble(1)
+        return first, item, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), item))
     if last - first < 2:
         first, last = first - 1, last + 1
     lower = _bounds_on_grid(forward, backward, first, last, interval, "lower")
@@ -153,13 +153,13 @@ def _heights_below(first: int, lower: LongDoubleArray, upper: LongDoubleArray, i
 def _masses(start: Any, heights: LongDoubleArray, interval: float, *, up: bool) -> FloatArray:
     """Kinks of the greatest convex function below ``start`` at x = 0 and ``heights`` at x_i, times x_i, outward."""
     with np.errstate(over="ignore"):  # of intervals without end, over which the curve falls by nothing
-        kept = _positive_sums.convex_points(start, np.ascontiguousarray(heights), interval)
-    masses = _line_masses(start, heights, kept, interval)
+        selected = _positive_sums.convex_points(start, np.ascontiguousarray(heights), interval)
+    masses = _line_masses(start, heights, selected, interval)
     rounded = np.maximum(masses, 0.0).astype(np.float64)
     outward = next_above(rounded) if up else np.maximum(next_below(rounded), 0.0)
-    found = np.zeros(len(heights))
-    found[kept] = np.where(masses > 0.0, outward, 0.0)
-    return found
+    result = np.zeros(len(heights))
+    result[selected] = np.where(masses > 0.0, outward, 0.0)
+    return result
 
 
 def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: float) -> LongDoubleArray:
@@ -180,15 +180,15 @@ def refinement(own: float, interval: float) -> int:
 
 def on_another_grid(loss: PrivacyLoss, interval: float, dominating: bool) -> PrivacyLoss:
     """A loss on another grid, of which it keeps its places if the interval divides its own."""
-    kept = np.flatnonzero(loss.masses > 0.0)
-    places, masses = kept + loss.first, loss.masses[kept]
+    selected = np.flatnonzero(loss.masses > 0.0)
+    positions, masses = selected + loss.first, loss.masses[selected]
     times = refinement(loss.interval, interval)
     if not times:
-        losses = places * np.longdouble(loss.interval)
+        losses = positions * np.longdouble(loss.interval)
         return moved_to_grid(losses, masses, interval, loss.infinity_mass, dominating)
-    found = np.zeros((len(loss.masses) - 1) * times + 1)
-    found[kept * times] = masses
-    return PrivacyLoss(loss.first * times, interval, found, loss.infinity_mass)
+    result = np.zeros((len(loss.masses) - 1) * times + 1)
+    result[selected * times] = masses
+    return PrivacyLoss(loss.first * times, interval, result, loss.infinity_mass)
 
 
 def moved_to_grid(

@@ -141,8 +141,8 @@ def _pair_of_points(epsilons: list[float], deltas: list[float]) -> BoundingPairs
         heights = {Decimal(0): Decimal(1)}
         for epsilon, delta in zip(epsilons, deltas, strict=True):
             x, level = Decimal(min(epsilon, _LARGEST_EPSILON)).exp(), Decimal(delta)
-            for place, height in ((x, level), (1 / x, 1 - (1 - level) / x)):
-                heights[place] = min(height, heights.get(place, Decimal(1)))
+            for position, height in ((x, level), (1 / x, 1 - (1 - level) / x)):
+                heights[position] = min(height, heights.get(position, Decimal(1)))
         hull = _convex_minorant(list(heights.items()))
         lowest = min(range(len(hull)), key=lambda index: hull[index][1])  # the curve does not rise
         hull = hull[: lowest + 1]
@@ -234,8 +234,8 @@ class BoundedRange(PairObject):
             return BoundingPairs(above.dominating, below)
         pair = above.dominating[0]
         assert isinstance(pair, DiscretePair)
-        one = BoundedRangePair(pair.p, pair.q, 1, pair.p_relative_error, pair.q_relative_error, self.epsilon)
-        return BoundingPairs((one,), below)
+        item = BoundedRangePair(pair.p, pair.q, 1, pair.p_relative_error, pair.q_relative_error, self.epsilon)
+        return BoundingPairs((item,), below)
 
 
 def _pair_of_range(width: float, largest: float) -> tuple[DominatingPair, ...]:
@@ -244,9 +244,9 @@ def _pair_of_range(width: float, largest: float) -> tuple[DominatingPair, ...]:
     with np.errstate(under="ignore"):
         p = np.array([np.expm1(t - e), np.exp(t - e) * np.expm1(-t)]) / np.expm1(-e)
         q = np.array([np.exp(-t) * np.expm1(t - e), np.expm1(-t)]) / np.expm1(-e)
-    found = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING * (1 + width),
+    result = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING * (1 + width),
                            EXTENDED_ROUNDING * (1 + width))  # fmt: skip
-    return found.alternatives[0]
+    return result.alternatives[0]
 
 
 class PermuteAndFlip(PairObject):
@@ -292,8 +292,8 @@ class PermuteAndFlip(PairObject):
         half = np.longdouble(0.5)
         e = np.longdouble(self.epsilon)
         p, q = np.array([half, half]), np.array([np.exp(-e), 1 - np.expm1(-e)]) * half
-        one = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING, EXTENDED_ROUNDING * (1 + self.epsilon))
-        below = one.alternatives[0]
+        item = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING, EXTENDED_ROUNDING * (1 + self.epsilon))
+        below = item.alternatives[0]
         alternatives = (below, tuple(pair.reversed() for pair in below))
         return BoundingPairs((LaplacePair(1.0, self.epsilon, 1),), alternatives)
 
@@ -370,23 +370,23 @@ class DiscreteGaussianMechanism(PairObject):
         weights = np.exp(-(x.astype(np.longdouble) ** 2) / scale)
         masses = weights / (weights.sum() + 2 * weights[0] / -np.expm1(-(2 * wide + 1) / scale))
         error = EXTENDED_ROUNDING * (0.25 * _LOG_LEAST_MASS + 8) + x.size * float(np.finfo(np.longdouble).eps)
-        kept = np.flatnonzero(masses >= _LEAST_MASS)
+        selected = np.flatnonzero(masses >= _LEAST_MASS)
         beyond = next_above(float(2 * masses[0] / -np.expm1(-(2 * wide + 1) / scale))
                             + float(masses[masses < _LEAST_MASS].sum()) + _LEAST_MASS, 4)  # fmt: skip
         step = 1 + d % 2  # losses are multiples of d / sigma^2, or odd ones of half of it
         exact = Fraction(d) / (step * variance)
         interval = float(exact)
-        places = step * x[kept] + step * d // 2  # x is the noise: the release is x + d under P
-        table = np.zeros(places[-1] - places[0] + 1)
-        table[places - places[0]] = masses[kept].astype(np.float64)
+        positions = step * x[selected] + step * d // 2  # x is the noise: the release is x + d under P
+        table = np.zeros(positions[-1] - positions[0] + 1)
+        table[positions - positions[0]] = masses[selected].astype(np.float64)
         p_error = error + 2 * UNIT_ROUNDOFF
-        largest = float(max(abs(int(places[0])), abs(int(places[-1])))) * interval
+        largest = float(max(abs(int(positions[0])), abs(int(positions[-1])))) * interval
         q_error = p_error + (0.0 if Fraction(interval) == exact else 1.01 * largest * UNIT_ROUNDOFF)
-        rest = p_error, q_error, next_above(float(Fraction(d) ** 2 / (2 * variance)))
-        below = LossPair(PrivacyLoss(int(places[0]), interval, table, 0.0), 1, *rest)
+        remainder = p_error, q_error, next_above(float(Fraction(d) ** 2 / (2 * variance)))
+        below = LossPair(PrivacyLoss(int(positions[0]), interval, table, 0.0), 1, *remainder)
         more = table.copy()
         more[0] += beyond
-        above = LossPair(PrivacyLoss(int(places[0]), interval, more, beyond), 1, *rest)
+        above = LossPair(PrivacyLoss(int(positions[0]), interval, more, beyond), 1, *remainder)
         return BoundingPairs((above,), ((below,),))
 
 
@@ -442,7 +442,7 @@ class TreeAggregation(PairObject):
     def __init__(self, leaves: int | list[int], sigma: ArrayLike, sensitivity: ArrayLike = 1.0) -> None:
         several = isinstance(leaves, (list, tuple))
         trees: Any = leaves if several else [leaves]
-        sizes = tuple(validate.count("leaves", one, 1, _MOST_LEAVES) for one in trees)
+        sizes = tuple(validate.count("leaves", tree, 1, _MOST_LEAVES) for tree in trees)
         if not sizes:
             raise DomainError("leaves must have at least one tree; got none. Pass the steps of each tree.")
         self._set(leaves=sizes if several else sizes[0], sigma=_positive("sigma", sigma),

@@ -139,12 +139,12 @@ class FewBinsPair(DominatingPair):
             method += f"{'; ' if method else ''}closed-form bounds where it has too many points"
         if disagree.any():
             method += "; bounds disagree: widened"
-        rest = chosen[left_out]
-        rest = rest[upper[rest] > _DEEPEST_DOUBLE]
-        if rest.size:
+        remainder = chosen[left_out]
+        remainder = remainder[upper[remainder] > _DEEPEST_DOUBLE]
+        if remainder.size:
             method += "; bounds of allocations"
-            ends = self.dominated.log_delta(levels[rest]).lower, self.dominating.log_delta(levels[rest]).upper
-            lower[rest], upper[rest], _ = reconcile_bounds((lower[rest], upper[rest]), ends)
+            ends = self.dominated.log_delta(levels[remainder]).lower, self.dominating.log_delta(levels[remainder]).upper
+            lower[remainder], upper[remainder], _ = reconcile_bounds((lower[remainder], upper[remainder]), ends)
         with np.errstate(invalid="ignore"):
             value = np.clip(np.where(np.isfinite(lower), 0.5 * (lower + upper), upper), lower, upper)
         value, lower, upper = (row.reshape(np.shape(epsilon)) for row in (value, lower, upper))
@@ -179,10 +179,10 @@ class _Reduced(NamedTuple):
 
     def addition_bound(self, epsilon: FloatArray) -> FloatArray:
         """Upper bounds of log delta_add."""
-        moved = epsilon + 0.5 * self.mean_variance - 0.5 * self.variance - self.mean_excess
-        moved -= _ALLOWANCE * (np.minimum(np.abs(epsilon), LARGEST_DOUBLE) + self.variance + self.mean_excess)
-        bounds = _log_delta(0.5 * math.sqrt(self.mean_variance) * (1.0 + _ALLOWANCE), np.maximum(moved, 0.0), 1.0)
-        return np.asarray(np.where(moved > 0.0, bounds, 0.0))
+        shifted = epsilon + 0.5 * self.mean_variance - 0.5 * self.variance - self.mean_excess
+        shifted -= _ALLOWANCE * (np.minimum(np.abs(epsilon), LARGEST_DOUBLE) + self.variance + self.mean_excess)
+        bounds = _log_delta(0.5 * math.sqrt(self.mean_variance) * (1.0 + _ALLOWANCE), np.maximum(shifted, 0.0), 1.0)
+        return np.asarray(np.where(shifted > 0.0, bounds, 0.0))
 
 
 @functools.lru_cache(maxsize=64)
@@ -195,9 +195,9 @@ def _reduced(covariances: tuple[Fraction, ...]) -> _Reduced:
     values, vectors = np.linalg.eigh(g - square)
     loadings = vectors[:, 1:] * np.sqrt(np.maximum(values[1:], 0.0))
     rows = [[Fraction(x) for x in row] for row in loadings.tolist()]
-    rest = [exact[i][j] - sum((x * y for x, y in zip(rows[i], rows[j], strict=True)), Fraction(0))
+    remainder = [exact[i][j] - sum((x * y for x, y in zip(rows[i], rows[j], strict=True)), Fraction(0))
             for i in range(b) for j in range(b)]  # fmt: skip
-    low, high = max(min(rest), Fraction(0)), max(rest)
+    low, high = max(min(remainder), Fraction(0)), max(remainder)
     ends = square_root_enclosure((low / 4, high / 4)) if low > 0 else (0.0, square_root_enclosure((high, high))[1])
     p = _least_mean(g)
     used = p[p > 0.0]
@@ -229,8 +229,8 @@ def _log_delta(half: float, epsilon: FloatArray, side: float) -> FloatArray:
     if negative.any():
         logs[negative] = special.logaddexp(special.log1mexp(-size[negative]), logs[negative] - size[negative])
     with np.errstate(invalid="ignore"):
-        moved = logs + side * _CURVE_ERROR * (1.0 + np.abs(logs))
-    return np.minimum(np.where(np.isneginf(logs), logs, moved), 0.0)
+        shifted = logs + side * _CURVE_ERROR * (1.0 + np.abs(logs))
+    return np.minimum(np.where(np.isneginf(logs), logs, shifted), 0.0)
 
 
 def _lattice_sums(
@@ -276,8 +276,8 @@ def _lattices(
             _log_delta(0.5 * problem.scale, epsilon + _log_average(problem.loadings, z.T)[0], -1.0)
             - 0.5 * (z**2).sum(axis=1),
         )
-        moved = epsilon[:, None] + d * np.log(np.cos(0.5 * math.pi * _SHIFTS))
-        precision += problem.addition_bound(moved) - expected[:, None]
+        shifted = epsilon[:, None] + d * np.log(np.cos(0.5 * math.pi * _SHIFTS))
+        precision += problem.addition_bound(shifted) - expected[:, None]
         centres, beyond = np.abs(z), _log_outside(problem, epsilon, order)
     a = 0.5 * math.pi * _SHIFTS / largest[:, None]
     growth = 1.0 + (largest / problem.scale) ** 2
@@ -330,15 +330,17 @@ def _sums_of_lattice(
     size = max(1, _BLOCK_VALUES // epsilon.size)
     for first in range(0, points, size):
         ranks = np.arange(first, min(first + size, points))
-        places = np.array(np.unravel_index(ranks, shape)) if d else np.zeros((0, 1))
-        z = spacing[:, None] * (places - counts[:, None])
+        positions = np.array(np.unravel_index(ranks, shape)) if d else np.zeros((0, 1))
+        z = spacing[:, None] * (positions - counts[:, None])
         log_average, error = _log_average(problem.loadings, z)
         density = factor - 0.5 * (z**2).sum(axis=0)
         density_error = UNIT_ROUNDOFF * (d + 4) * (np.abs(density) + abs(factor) + 1.0)
         errors = error + 4 * UNIT_ROUNDOFF * (level + np.abs(log_average))
         for row, (half, side) in enumerate(((problem.half_low, -1.0), (problem.half_high, 1.0))):
-            moved = log_average + (-side if adds else side) * errors
-            logs = _log_delta(half, level + moved, side) if adds else _log_delta(half, level - moved, side) + moved
+            shifted = log_average + (-side if adds else side) * errors
+            logs = (
+                _log_delta(half, level + shifted, side) if adds else _log_delta(half, level - shifted, side) + shifted
+            )
             logs += density + side * (density_error + 4 * UNIT_ROUNDOFF * np.abs(logs))
             sums[row] = special.logaddexp(sums[row], special.log_sum_exp(logs))
     rounding = UNIT_ROUNDOFF * (0.2 * min(size, points) * (2.0 + math.log(points))
@@ -384,8 +386,8 @@ def _within_rule_error(
         return np.full(epsilon.size, -np.inf), np.zeros(epsilon.size)
     if adds:
         log_kappa = math.log(math.expm1(float(np.log1p(kappa).sum()))) if kappa.size else -math.inf
-        moved = problem.addition_bound(epsilon + float(np.log(np.cos(angles)).sum()) * (1.0 + _ALLOWANCE))
-        error = moved + log_kappa + _ALLOWANCE
+        shifted = problem.addition_bound(epsilon + float(np.log(np.cos(angles)).sum()) * (1.0 + _ALLOWANCE))
+        error = shifted + log_kappa + _ALLOWANCE
         with np.errstate(divide="ignore", invalid="ignore"):
             lower = np.where(error < lower, lower + special.log1mexp(np.minimum(error - lower, 0.0)), -np.inf)
         upper = np.logaddexp(upper, error)

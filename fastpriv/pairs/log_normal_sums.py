@@ -129,17 +129,17 @@ class SumBounds:
         mass = math.expm1(1.01 * (self.first.mass_error + self.second.mass_error)) + _evaluation_error(self, level.size)
         rows = np.zeros((3, level.size))
         for side, sign, share in (("below", 1.0, 2.0 / 3.0), ("above", -1.0, 1.0 / 3.0)):
-            one, other = getattr(self.first, side), getattr(self.second, side)
+            item, other = getattr(self.first, side), getattr(self.second, side)
             both, error = np.empty((2, level.size)), np.zeros(level.size)
             # E (S - x)^+ with S off by a factor 1 + e is that of x / (1 + e), times 1 + e; likewise (x - S)^+
             x = level * (1.0 - sign * shift if deficit else 1.0 + sign * shift)
             if level.size > _MANY_LEVELS:
-                both, error = _excesses_at_many(one, other, x)
+                both, error = _excesses_at_many(item, other, x)
             else:
-                _positive_sums.sum_excesses(one.atoms, one.masses, other.atoms, _tails(other), x, both)
-            found = both[int(deficit)]
-            rows[0] += share * found
-            rows[1 if side == "below" else 2] = found * (1.0 - sign * (mass + 2.0 * shift)) - sign * error * deficit
+                _positive_sums.sum_excesses(item.atoms, item.masses, other.atoms, _tails(other), x, both)
+            result = both[int(deficit)]
+            rows[0] += share * result
+            rows[1 if side == "below" else 2] = result * (1.0 - sign * (mass + 2.0 * shift)) - sign * error * deficit
         value, lower, upper = rows
         if deficit:
             upper += level * _LEAST_MASS  # masses that underflowed
@@ -189,7 +189,7 @@ def log_normal_sum_near(
 def _wide_chain(term: float | SumTerm, count: int, depth: float) -> _Laws:
     """The laws from which cells are chosen: such themselves, from laws whose cells are chosen by their tails."""
     single = term.laws if isinstance(term, SumTerm) else log_normal_cells(term, _edges_of_single(term, depth))
-    first = _chain(single, count, lambda one, other: _edges(*_coarse_sums(one.below, other.below), depth), True)
+    first = _chain(single, count, lambda item, other: _edges(*_coarse_sums(item.below, other.below), depth), True)
     rough = first.bounds(count)
     logs = -np.linspace(0.0, depth, _WIDE_LEVELS)
     levels = np.unique(np.concatenate([rough.levels(logs, adds) for adds in (False, True)]))
@@ -201,15 +201,15 @@ def _chain_near(
 ) -> _Laws:
     """The chain with cells that are chosen for levels from the laws of another."""
     pairs = list(zip(chain.laws, chain.rests, strict=True))
-    edges = [_edges_near(one.above, rest.above, levels, cells) for one, rest in pairs]
+    edges = [_edges_near(item.above, remainder.above, levels, cells) for item, remainder in pairs]
     if count % 2:
         edges.append(_edges_near(chain.rests[-1].above, chain.laws[-1].above, levels, cells))
     if full:
-        edges += [_edges_near(rest.above, one.above, levels, cells) for one, rest in pairs[-2::-1]]
-    found = iter(edges)
-    cells_of_one = next(found)
+        edges += [_edges_near(remaining.above, entry.above, levels, cells) for entry, remaining in pairs[-2::-1]]
+    result = iter(edges)
+    cells_of_one = next(result)
     single = term.laws if isinstance(term, SumTerm) else log_normal_cells(term, cells_of_one)
-    return _chain(single, count, lambda one, other: next(found), full)
+    return _chain(single, count, lambda element, other: next(result), full)
 
 
 def _chain(single: LawsOfSum, count: int, edges: Callable[[LawsOfSum, LawsOfSum], FloatArray], full: bool) -> _Laws:
@@ -218,16 +218,16 @@ def _chain(single: LawsOfSum, count: int, edges: Callable[[LawsOfSum, LawsOfSum]
     def add(one: LawsOfSum, other: LawsOfSum) -> LawsOfSum:
         return _sum(one, other, edges(one, other))
 
-    laws, partners = [single], []
+    distributions, partners = [single], []
     for digit in bin(count // 2)[3:]:
         for again in (True, False) if digit == "1" else (True,):
-            partners.append(laws[-1] if again else single)
-            laws.append(add(laws[-1], partners[-1]))
-    rests = [add(laws[-1], single) if count % 2 else laws[-1]]
+            partners.append(distributions[-1] if again else single)
+            distributions.append(add(distributions[-1], partners[-1]))
+    rests = [add(distributions[-1], single) if count % 2 else distributions[-1]]
     if full:
         for partner in reversed(partners):
             rests.append(add(rests[-1], partner))
-    return _Laws(tuple(laws), tuple(reversed(rests)))
+    return _Laws(tuple(distributions), tuple(reversed(rests)))
 
 
 def _edges_of_single(scale: float, depth: float) -> FloatArray:
@@ -276,11 +276,11 @@ def _log_density(law: AtomicLaw, at: FloatArray) -> FloatArray:
 
 def _masses_between(law: AtomicLaw, levels: tuple[float, ...], knots: FloatArray) -> list[FloatArray]:
     """For each two levels next to one another the masses between them, less each knot; each atom spread around it."""
-    places = np.concatenate([law.atoms[:1], 0.5 * (law.atoms[1:] + law.atoms[:-1]), law.atoms[-1:]])
-    below, above = np.zeros((2, places.size))
+    positions = np.concatenate([law.atoms[:1], 0.5 * (law.atoms[1:] + law.atoms[:-1]), law.atoms[-1:]])
+    below, above = np.zeros((2, positions.size))
     np.cumsum(law.masses, out=below[1:])
     np.cumsum(law.masses[::-1], out=above[-2::-1])
-    ends = [[np.interp(level - knots, places, sums) for sums in (below, above)] for level in levels]
+    ends = [[np.interp(level - knots, positions, sums) for sums in (below, above)] for level in levels]
     return [np.where(high[0] < 0.5, high[0] - low[0], low[1] - high[1]) for low, high in itertools.pairwise(ends)]
 
 
@@ -306,7 +306,7 @@ def log_normal_cells(scale: float, edges: FloatArray) -> LawsOfSum:
 
 def _sum(one: LawsOfSum, other: LawsOfSum, edges: FloatArray) -> LawsOfSum:
     """The sum of two independent variables, in new cells."""
-    found: list[Any] = []
+    result: list[Any] = []
     errors: list[float] = []
     for side in ("below", "above"):
         a, b = getattr(one, side), getattr(other, side)
@@ -319,9 +319,9 @@ def _sum(one: LawsOfSum, other: LawsOfSum, edges: FloatArray) -> LawsOfSum:
         # products of masses that underflow: at most at the largest sum
         underflow = a.atoms.size * b.atoms.size * _LEAST_DOUBLE * top
         infinite = (a.infinite * b.masses.sum() + b.infinite * a.masses.sum()) * (1.0 + 1e-9) + underflow
-        found.append((bounds, mass, moment, error, infinite))
-    bounds, mass, moment, error, infinite = found[1]
-    below = _lower_law(*found[0][:3])
+        result.append((bounds, mass, moment, error, infinite))
+    bounds, mass, moment, error, infinite = result[1]
+    below = _lower_law(*result[0][:3])
     above = _upper_law(bounds, mass, moment, 2 * error * moment, 2 * error * mass, infinite)
     error = max(errors)
     return LawsOfSum(
@@ -338,17 +338,17 @@ def _from_cells(
     above = _upper_law(edges, mass[:-1], moment[:-1], error[:-1], mass_error * mass[:-1], excess, last=float(mass[-1]))
     # below, the first cell is left out as well: it begins at 0, and its mean has no digits
     below = _lower_law(edges[1:], mass[1:-1], moment[1:-1])
-    kept = mass[1:-1] > _LEAST_MASS
-    moved = np.minimum(error[1:-1][kept] / mass[1:-1][kept], np.diff(edges)[1:][kept]) / below.atoms
-    return LawsOfSum(below, above, mass_error, position_error + float(moved.max(initial=0.0)))
+    selected = mass[1:-1] > _LEAST_MASS
+    shifted = np.minimum(error[1:-1][selected] / mass[1:-1][selected], np.diff(edges)[1:][selected]) / below.atoms
+    return LawsOfSum(below, above, mass_error, position_error + float(shifted.max(initial=0.0)))
 
 
 def _lower_law(edges: FloatArray, mass: FloatArray, moment: FloatArray) -> AtomicLaw:
     """Each cell as an atom at its mean; without those of hardly any mass."""
-    kept = mass > _LEAST_MASS
+    selected = mass > _LEAST_MASS
     width = np.diff(edges)
-    atoms = edges[:-1][kept] + np.clip(moment[kept] / mass[kept], 0.0, width[kept])
-    return AtomicLaw(np.ascontiguousarray(atoms), np.ascontiguousarray(mass[kept]))
+    atoms = edges[:-1][selected] + np.clip(moment[selected] / mass[selected], 0.0, width[selected])
+    return AtomicLaw(np.ascontiguousarray(atoms), np.ascontiguousarray(mass[selected]))
 
 
 def _upper_law(
@@ -362,8 +362,8 @@ def _upper_law(
     masses[:-1] += np.minimum(mass - right + slack + mass_error, mass)
     masses[1:] += np.minimum(right + slack, mass)
     masses[-1] += last
-    kept = masses > 0.0
-    return AtomicLaw(np.ascontiguousarray(edges[kept]), np.ascontiguousarray(masses[kept]), infinite)
+    selected = masses > 0.0
+    return AtomicLaw(np.ascontiguousarray(edges[selected]), np.ascontiguousarray(masses[selected]), infinite)
 
 
 def _coarse_sums(a: AtomicLaw, b: AtomicLaw) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -374,11 +374,11 @@ def _coarse_sums(a: AtomicLaw, b: AtomicLaw) -> tuple[FloatArray, FloatArray, Fl
     the positions are sums of ends of equal rank.
     """
     groups, ends = [], []
-    for law in (a, b):
-        starts = np.unique(np.linspace(0, law.atoms.size, _FEW_ATOMS, endpoint=False).astype(np.int64))
-        masses = np.add.reduceat(law.masses, starts)
-        groups.append((np.add.reduceat(law.masses * law.atoms, starts) / masses, masses))
-        ends.append(np.concatenate([law.atoms[starts], law.atoms[-1:]]))
+    for distribution in (a, b):
+        starts = np.unique(np.linspace(0, distribution.atoms.size, _FEW_ATOMS, endpoint=False).astype(np.int64))
+        masses = np.add.reduceat(distribution.masses, starts)
+        groups.append((np.add.reduceat(distribution.masses * distribution.atoms, starts) / masses, masses))
+        ends.append(np.concatenate([distribution.atoms[starts], distribution.atoms[-1:]]))
     means = [float(atoms @ masses) for atoms, masses in groups]
     sums = np.add.outer(groups[0][0], groups[1][0]).ravel()
     masses = np.multiply.outer(groups[0][1], groups[1][1]).ravel()
@@ -394,8 +394,8 @@ def _coarse_sums(a: AtomicLaw, b: AtomicLaw) -> tuple[FloatArray, FloatArray, Fl
 
 def _edges(atoms: FloatArray, masses: FloatArray, knots: FloatArray, depth: float) -> FloatArray:
     """0 and edges where the tails of a law with these atoms, in order, need them; by a line between knots."""
-    kept = (masses > 0.0) & (atoms > 0.0)
-    atoms, masses = atoms[kept], masses[kept]
+    selected = (masses > 0.0) & (atoms > 0.0)
+    atoms, masses = atoms[selected], masses[selected]
     left = np.cumsum(masses) / masses.sum()
     weights = masses * atoms
     right = np.cumsum(weights[::-1])[::-1] / weights.sum()  # share of the mean at an atom and above

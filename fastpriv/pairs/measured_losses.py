@@ -60,12 +60,12 @@ class LossPair(DominatingPair):
         if self.rho < math.inf:
             return self
         loss = self.losses
-        places = np.arange(loss.first, loss.first + len(loss.masses))
+        positions = np.arange(loss.first, loss.first + len(loss.masses))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            factors = np.exp(-(places * np.longdouble(loss.interval)))
+            factors = np.exp(-(positions * np.longdouble(loss.interval)))
             masses = np.where(loss.masses == 0.0, np.longdouble(0.0), loss.masses * factors)
-        rest = max(0.0, float(1.0 - masses.sum()))
-        reverse = PrivacyLoss(-int(places[-1]), loss.interval, masses[::-1].astype(np.float64), rest)
+        remainder = max(0.0, float(1.0 - masses.sum()))
+        reverse = PrivacyLoss(-int(positions[-1]), loss.interval, masses[::-1].astype(np.float64), remainder)
         return LossPair(reverse, self.count, self.q_relative_error + _REVERSAL_ERROR, self.p_relative_error)
 
     def infinite_mass(self) -> Bounds:
@@ -77,8 +77,8 @@ class LossPair(DominatingPair):
         """The last point of the grid that has a mass."""
         if self.losses.infinity_mass > 0.0:
             return math.inf, math.inf
-        places = np.flatnonzero(self.losses.masses)
-        top = (self.losses.first + int(places[-1])) * self.losses.interval if places.size else -math.inf
+        positions = np.flatnonzero(self.losses.masses)
+        top = (self.losses.first + int(positions[-1])) * self.losses.interval if positions.size else -math.inf
         return next_below(top), next_above(top)
 
     def renyi_divergence(self, order: float) -> Bounds:
@@ -166,15 +166,15 @@ class PrivacyLossDistribution(ValueObject):
         used = self.masses > 0.0
         grid = _grid_of(self.losses[used])
         if grid is not None:
-            interval, places = grid
-            first = int(places[0])
-            masses = np.zeros(int(places[-1]) - first + 1)
-            np.add.at(masses, places - first, self.masses[used])
+            interval, positions = grid
+            first = int(positions[0])
+            masses = np.zeros(int(positions[-1]) - first + 1)
+            np.add.at(masses, positions - first, self.masses[used])
             return BoundingPairs((LossPair(PrivacyLoss(first, interval, masses, self.infinite_mass), 1),))
         q = _masses_of_q(self.losses[used], self.masses[used])
-        rest = max(0.0, 1.0 - float(q.sum()))
+        remainder = max(0.0, 1.0 - float(q.sum()))
         p = np.append(self.masses[used].astype(np.longdouble), [self.infinite_mass, 0.0])
-        q = np.append(q, [0.0, rest if rest > _SUM_TOLERANCE else 0.0])
+        q = np.append(q, [0.0, remainder if remainder > _SUM_TOLERANCE else 0.0])
         finite = np.append(np.ones(p.size - 2, dtype=bool), [False, False])
         return bounding_atoms(p, q, finite, 0.0, _MASS_ERROR)
 
@@ -192,9 +192,9 @@ def losses_of_dp_accounting(name: str, pld: Any) -> list[PrivacyLoss]:
         pmfs = [pld._pmf_remove] if pld._symmetric else [pld._pmf_remove, pld._pmf_add]
         dense = [pmf.to_dense_pmf() for pmf in pmfs]
         return [
-            PrivacyLoss(int(one._lower_loss), float(one._discretization),
-                        np.maximum(np.asarray(one._probs, dtype=np.float64), 0.0),
-                        min(max(float(one._infinity_mass), 0.0), 1.0)) for one in dense
+            PrivacyLoss(int(item._lower_loss), float(item._discretization),
+                        np.maximum(np.asarray(item._probs, dtype=np.float64), 0.0),
+                        min(max(float(item._infinity_mass), 0.0), 1.0)) for item in dense
         ]  # fmt: skip
     except AttributeError:
         raise DomainError(
@@ -218,10 +218,10 @@ def _grid_of(losses: FloatArray) -> tuple[float, Any] | None:
     if positive.size == 0:
         return None
     interval = float(positive.min())
-    places = np.round(losses / interval)
-    if places[-1] - places[0] >= _LARGEST_GRID or np.abs(places).max() >= 2**53:
+    positions = np.round(losses / interval)
+    if positions[-1] - positions[0] >= _LARGEST_GRID or np.abs(positions).max() >= 2**53:
         return None
-    if places[-1] != 0.0 and abs(losses[-1] / places[-1] - interval) < _GRID_TOLERANCE * interval:
-        interval = float(losses[-1] / places[-1])
-    exact = places.astype(np.longdouble) * np.longdouble(interval) == losses
-    return (interval, places.astype(np.int64)) if bool(exact.all()) else None
+    if positions[-1] != 0.0 and abs(losses[-1] / positions[-1] - interval) < _GRID_TOLERANCE * interval:
+        interval = float(losses[-1] / positions[-1])
+    exact = positions.astype(np.longdouble) * np.longdouble(interval) == losses
+    return (interval, positions.astype(np.int64)) if bool(exact.all()) else None

@@ -92,13 +92,13 @@ class MixturePair(DominatingPair):
 
     def renyi_divergence(self, order: float) -> Bounds:
         """Certified bounds, by ``fastpriv.renyi_divergence``."""
-        found = renyi_divergence(self.p, self.q, order, certified=True)
-        return float(found.lower), float(found.upper)
+        result = renyi_divergence(self.p, self.q, order, certified=True)
+        return float(result.lower), float(result.upper)
 
     def gaussian_fit(self) -> GaussianFit:
         """By the farthest two components, where all sigmas are one."""
         (a, s), (b, t) = (
-            (one.means[one.weights > 0].reshape(-1), one.sigmas[one.weights > 0]) for one in (self.p, self.q)
+            (side.means[side.weights > 0].reshape(-1), side.sigmas[side.weights > 0]) for side in (self.p, self.q)
         )
         if s.max() != t.max():
             return GaussianFit(impossible="losses with exponential tails: the largest sigmas differ")
@@ -154,8 +154,8 @@ class GaussianPair(DominatingPair):
         """Certified bounds, by ``fastpriv.renyi_divergence``; of infinite order the largest loss."""
         if np.isinf(order):
             return self.largest_loss()
-        found = renyi_divergence(self.p, self.q, order, certified=True)
-        return float(found.lower), float(found.upper)
+        result = renyi_divergence(self.p, self.q, order, certified=True)
+        return float(result.lower), float(result.upper)
 
 
 @lru_cache(maxsize=64)

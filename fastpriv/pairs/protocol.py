@@ -209,8 +209,8 @@ class DominatingPair(FrozenRecord):
 
     def largest_loss(self) -> Bounds:
         """Bounds of the largest loss: here where the curve becomes 0, between two levels."""
-        found = certified(self.curve, _END_LEVELS)
-        positive, zero = np.asarray(found.lower) > 0.0, np.asarray(found.upper) == 0.0
+        result = certified(self.curve, _END_LEVELS)
+        positive, zero = np.asarray(result.lower) > 0.0, np.asarray(result.upper) == 0.0
         return float(_END_LEVELS[positive].max(initial=0.0)), float(_END_LEVELS[zero].min(initial=math.inf))
 
     def renyi_divergence(self, order: float) -> Bounds:

@@ -116,9 +116,9 @@ def read_group(mechanism: _MechanismWithGroups, group: int) -> ReadPair:
 def pair_text(pair: Any) -> str:
     """A pair in the text of a composition: the mechanism with its parameters, or what kind of pair it is."""
     if isinstance(pair, tuple):
-        texts = [validate.shown(one) for one in pair]
+        texts = [validate.shown(item) for item in pair]
         if max(map(len, texts)) > _LONGEST_TEXT:
-            texts = [type(one).__name__ for one in pair]
+            texts = [type(entry).__name__ for entry in pair]
         return f"pair ({', '.join(texts)})"
     if isinstance(pair, AnyChannel) and len(repr(pair)) > _LONGEST_TEXT:
         return f"{type(pair).__name__} of {pair.inputs} inputs"
@@ -202,7 +202,7 @@ def _read_channel(channel: AnyChannel) -> ReadPair:
     if dominating is not None:
         return _symmetric(dominating)
     worst = WorstPairCurve(channel)
-    dominated = tuple(one.alternatives[0] for one in _best_candidates(candidates))
+    dominated = tuple(best_candidate.alternatives[0] for best_candidate in _best_candidates(candidates))
     return _symmetric(BoundingPairs((CurvePair(worst, worst, 1),), dominated or ((),)))
 
 
@@ -224,7 +224,7 @@ def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingPairs]:
     stored = isinstance(channel, Channel) and not channel.log
     matrix, _ = distinct_rows(np.asarray(channel.matrix(), dtype=np.float64))
     error = 0.0 if stored else 64 * float(np.finfo(np.float64).eps)  # exponentials of logarithms
-    found: dict[bytes, BoundingPairs] = {}
+    result: dict[bytes, BoundingPairs] = {}
     for i, p in enumerate(matrix):
         for j, q in enumerate(matrix):
             if i != j:
@@ -233,10 +233,10 @@ def _pairs_of_matrix(channel: AnyChannel) -> list[BoundingPairs]:
                 gap = channel.mass_gap + error
                 wide = atoms.astype(np.longdouble)
                 candidate = bounding_atoms(wide[0], wide[1], (wide[0] > 0.0) & (wide[1] > 0.0), gap, gap)
-                found.setdefault(atoms.tobytes(), candidate)
-    if not found:
+                result.setdefault(atoms.tobytes(), candidate)
+    if not result:
         return [BoundingPairs((DiscretePair(np.ones(1), np.ones(1), 1),))]
-    return list(found.values())
+    return list(result.values())
 
 
 def _heights(candidate: BoundingPairs, epsilon: FloatArray) -> FloatArray:
@@ -248,7 +248,7 @@ def _dominating(candidates: list[BoundingPairs]) -> BoundingPairs | None:
     """The candidate whose curve is nowhere below that of another, with the gaps of the comparison."""
     if not candidates:
         return None
-    first = int(np.argmax([_heights(one, _CANDIDATE_EPSILONS).sum() for one in candidates]))
+    first = int(np.argmax([_heights(candidate, _CANDIDATE_EPSILONS).sum() for candidate in candidates]))
     pair = candidates[first].dominating[0]
     assert isinstance(pair, DiscretePair)
     finite = (pair.p > 0.0) & (pair.q > 0.0)
@@ -256,7 +256,7 @@ def _dominating(candidates: list[BoundingPairs]) -> BoundingPairs | None:
     kinks = np.append(0.0, (np.log(p) - np.log(q)).astype(np.float64))
     slack = _DOMINATION_SLACK * max(1.0, float(np.abs(kinks).max()) / 32)
     largest = _heights(candidates[first], kinks) * (1 + slack)
-    if any((_heights(one, kinks + slack) > largest).any() for one in candidates):
+    if any((_heights(item, kinks + slack) > largest).any() for item in candidates):
         return None
     errors = {name: getattr(pair, name) + slack for name in ("p_relative_error", "q_relative_error")}
     wider = replace(pair, **errors)
@@ -267,16 +267,16 @@ def _best_candidates(candidates: list[BoundingPairs]) -> list[BoundingPairs]:
     """A few pairs of rows, those with the largest curves at a few epsilons."""
     if not candidates:
         return []
-    table = np.array([_heights(one, _CANDIDATE_EPSILONS) for one in candidates])
+    table = np.array([_heights(candidate, _CANDIDATE_EPSILONS) for candidate in candidates])
     return [candidates[i] for i in dict.fromkeys(table.argmax(axis=0).tolist())][:_MOST_CANDIDATES]
 
 
 def _read_two(name: str, p: Any, q: Any) -> ReadPair:
     """Two distributions, vectors of probabilities, or curves."""
-    for one in (p, q):
-        if isinstance(one, (PairObject, *(kind for kind, _ in _READERS))):
+    for side in (p, q):
+        if isinstance(side, (PairObject, *(kind for kind, _ in _READERS))):
             raise DomainError(
-                f"{name} must be a list if it has several pairs; got a tuple with {validate.shown(one)}, which is a "
+                f"{name} must be a list if it has several pairs; got a tuple with {validate.shown(side)}, which is a "
                 "pair already. Write [first, second]."
             )
     if isinstance(p, GaussianMixture) and isinstance(q, GaussianMixture):
@@ -312,7 +312,7 @@ def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
             f"coordinates, in more than one dimension; got dimension {p.dimension}. Pass what the pair is "
             "dominated by, or a certified curve."
         )
-    gaps = [validate.sum_gap(one.weights) for one in (p, q)]
+    gaps = [validate.sum_gap(side.weights) for side in (p, q)]
     dominating: list[DominatingPair] = []
     dominated: list[DominatingPair] = []
     for factor in factors:

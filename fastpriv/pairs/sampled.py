@@ -113,7 +113,7 @@ class _Symmetric(BoundingPairs):
 
 def _log_ends(x: Ends) -> Ends:
     """Of the logarithm of numbers between two."""
-    low, high = (math.log(one) if one > 0.0 else -math.inf for one in x)
+    low, high = (math.log(item) if item > 0.0 else -math.inf for item in x)
     return next_below(low, 2), min(next_above(high, 2), 0.0) if x[1] < 1.0 else (0.0 if x[1] == 1.0 else high)
 
 
@@ -144,7 +144,7 @@ class _Normal:
         if max(map(abs, (*p, *q))) > 2:  # multiples of fewer bits are exact
             low, high = _shorter(low, -1), _shorter(high, 1)
         made = [self._pair(s, p, q, rate) for s in dict.fromkeys((high, low))]
-        return BoundingPairs((made[0],), tuple((one,) for one in made[1:]))
+        return BoundingPairs((made[0],), tuple((item,) for item in made[1:]))
 
     def _pair(self, span: float, p: Shifts, q: Shifts, rate: float) -> MixturePair:
         sides, gaps = [], []
@@ -262,8 +262,8 @@ def _drawn(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
 
 def _drawn_again(noise: _Normal | _Geometric, size: int, sample: int, relation: str) -> BoundingPairs:
     """A sample of fixed size, with replacement; rare numbers of draws count as all draws, or as none from below."""
-    one = Fraction(1, size)
-    exact = [math.comb(sample, j) * one**j * (1 - one) ** (sample - j) for j in range(sample + 1)]
+    item = Fraction(1, size)
+    exact = [math.comb(sample, j) * item**j * (1 - item) ** (sample - j) for j in range(sample + 1)]
     weights = {j: w for j, w in enumerate(exact) if w >= _LEAST_WEIGHT}
     lost = 1 - sum(weights.values(), Fraction(0))
     rare = {sample: Fraction(max(next_above(float(lost)), _LEAST_WEIGHT))} if lost else {}
@@ -293,9 +293,9 @@ def _line(base: Any, scheme: str) -> _Noise:
         return base
     if isinstance(base, GeometricMechanism):
         return _Geometric(base)
-    found = _joined_normal(base)
-    if found is not None:
-        return found
+    result = _joined_normal(base)
+    if result is not None:
+        return result
     raise DomainError(
         f"base must have noise on the line and a sensitivity for {scheme}; got {validate.shown(base)}. Pass a "
         "GaussianMechanism, a LaplaceMechanism or a GeometricMechanism."
@@ -336,7 +336,7 @@ def _poisson(base: Any, rate: Fraction) -> BoundingPairs:
             f"base must tell which secret has the record; got {validate.shown(base)}. Pass a tuple (p, q), p with it."
         )
     made = [_poisson_of_pair(pairs, rate) for pairs in (read.forward.dominating, *read.forward.dominated)]
-    return BoundingPairs(made[0].dominating, tuple(one.alternatives[0] for one in made[1:]) or made[0].dominated)
+    return BoundingPairs(made[0].dominating, tuple(item.alternatives[0] for item in made[1:]) or made[0].dominated)
 
 
 def _poisson_of_pair(pairs: tuple[DominatingPair, ...], rate: Fraction) -> BoundingPairs:
@@ -369,13 +369,13 @@ def _mixed(pair: MixturePair, rate: Fraction) -> MixturePair:
 
 def _poisson_of_composition(base: Any, rate: Fraction) -> BoundingPairs:
     def pair(bounds: BoundingPairs, turned: BoundingPairs) -> tuple[DominatingPair, ...]:
-        one = type(base)(bounds, turned, base.count, True)
-        return (_pair_of_curves(CompositionBase(one, "forward"), CompositionBase(one, "backward"), rate),)
+        item = type(base)(bounds, turned, base.count, True)
+        return (_pair_of_curves(CompositionBase(item, "forward"), CompositionBase(item, "backward"), rate),)
 
     pairs, other = base.forward_pairs, base.backward_pairs
     alternatives = [(BoundingPairs(a), BoundingPairs(b)) for a, b in zip(pairs.dominated, other.dominated, strict=True)]
     above = BoundingPairs(pairs.dominating), BoundingPairs(other.dominating)
-    return BoundingPairs(pair(*above), tuple(pair(*one) for one in alternatives))
+    return BoundingPairs(pair(*above), tuple(pair(*alternative) for alternative in alternatives))
 
 
 def _product(bounding: BoundingPairs) -> tuple[DominatingPair, ...]:
@@ -390,8 +390,8 @@ def _product(bounding: BoundingPairs) -> tuple[DominatingPair, ...]:
         p, q = np.multiply.outer(p, pair.p).ravel(), np.multiply.outer(q, pair.q).ravel()
     errors = [1.01 * sum(getattr(pair, name) for pair in pairs) + len(pairs) * _EXTENDED
               for name in ("p_relative_error", "q_relative_error")]  # fmt: skip
-    found = bounding_atoms(p, q, (p > 0.0) & (q > 0.0), *errors)
-    return () if found.dominated else found.dominating
+    result = bounding_atoms(p, q, (p > 0.0) & (q > 0.0), *errors)
+    return () if result.dominated else result.dominating
 
 
 class _OneSample(tuple[Any, ...]):
@@ -402,10 +402,10 @@ class _OneSample(tuple[Any, ...]):
     @property
     def forward_pairs(self) -> BoundingPairs:
         """The pairs of all releases."""
-        read = [read_pair(f"base[{i}]", one).forward for i, one in enumerate(self)]
-        exact = tuple(pair for one in read for pair in one.alternatives[0])
+        read = [read_pair(f"base[{i}]", element).forward for i, element in enumerate(self)]
+        exact = tuple(pair for entry in read for pair in entry.alternatives[0])
         above = tuple(pair for one in read for pair in one.dominating)
-        return BoundingPairs(above, (exact,) if any(one.dominated for one in read) else ())
+        return BoundingPairs(above, (exact,) if any(item.dominated for item in read) else ())
 
     def __repr__(self) -> str:
         return repr(list(self))
@@ -416,7 +416,7 @@ def _checked_base(base: Any) -> Any:
     if isinstance(base, list):
         if not base:
             raise DomainError("base must have at least one release; got an empty list. Pass a mechanism.")
-        return _OneSample(_checked_base(one) for one in base)
+        return _OneSample(_checked_base(item) for item in base)
     return base if isinstance(base, _OneSample) else hashable_pair(base)
 
 
@@ -639,15 +639,15 @@ class TruncatedPoissonSampled(PairObject):
 
 def _truncated(noise: _Noise, size: int, rate: float, cap: int, relation: str) -> BoundingPairs:
     """A Poisson sample with a cap: the sum of the curves of the two labels, between concrete data sets."""
-    found = overflow(size, rate, cap)
+    result = overflow(size, rate, cap)
     small = _taking_part(noise, Fraction(rate), relation)
-    if found is None:
+    if result is None:
         return small
-    full = _drawn(noise, Fraction(found.rate[1]), relation).dominating
-    pair = LabelledPair((found.log_rest, found.log_tau), (*small.dominating, *full), 1)
-    least = math.exp(found.log_rest[0]) * rate + math.exp(found.log_tau[0]) * found.rate[0]
+    full = _drawn(noise, Fraction(result.rate[1]), relation).dominating
+    pair = LabelledPair((result.log_rest, result.log_tau), (*small.dominating, *full), 1)
+    least = math.exp(result.log_rest[0]) * rate + math.exp(result.log_tau[0]) * result.rate[0]
     null = _taking_part(noise, Fraction(least * (1 - 2.0**-40)), relation).alternatives[0]
-    return BoundingPairs((pair,), (null, *_opposite_others(noise, found, Fraction(rate), cap, relation)))
+    return BoundingPairs((pair,), (null, *_opposite_others(noise, result, Fraction(rate), cap, relation)))
 
 
 def _taking_part(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
@@ -676,6 +676,6 @@ def _opposite_others(
     used = [{shift: w for shift, w in side.items() if w} for side in sides]
     if error > _LARGEST_ERROR or min(min(side.values()) for side in used) < _LEAST_WEIGHT:
         return ()
-    one, *_ = noise.pair(used[0], used[1]).alternatives[0]
-    errors = {name: getattr(one, name) + error for name in ("p_relative_error", "q_relative_error")}
-    return ((replace(one, **errors),),)  # type: ignore[type-var]
+    item, *_ = noise.pair(used[0], used[1]).alternatives[0]
+    errors = {name: getattr(item, name) + error for name in ("p_relative_error", "q_relative_error")}
+    return ((replace(item, **errors),),)  # type: ignore[type-var]

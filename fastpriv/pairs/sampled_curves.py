@@ -56,8 +56,8 @@ def _rounded_outward(lower: Any, upper: Any, roundings: float) -> Bracket:
     ends = []
     for row, sign in ((lower, -1.0), (upper, 1.0)):
         with np.errstate(invalid="ignore"):
-            moved = row + sign * roundings * UNIT_ROUNDOFF * (1.0 + np.abs(row))
-        ends.append(np.minimum(np.where(np.isfinite(row), moved, row), 0.0))
+            shifted = row + sign * roundings * UNIT_ROUNDOFF * (1.0 + np.abs(row))
+        ends.append(np.minimum(np.where(np.isfinite(row), shifted, row), 0.0))
     return ends[0], ends[1]
 
 
@@ -73,10 +73,10 @@ class LogCurvePair(DominatingPair):
     def aimed_width(self) -> float:
         """Less where both curves are sums of few closed forms; curves with kinks take all points that there may be."""
         curves = self.forward, self.backward
-        bases = [base for one in curves for base in getattr(one, "bases", (getattr(one, "base", None),))]
-        if len(bases) > _MOST_CLOSED or not all(getattr(one, "is_closed_form", False) for one in bases):
+        bases = [base for curve in curves for base in getattr(curve, "bases", (getattr(curve, "base", None),))]
+        if len(bases) > _MOST_CLOSED or not all(getattr(item, "is_closed_form", False) for item in bases):
             return USUAL_WIDTH
-        return _LEAST_WIDTH if any(isinstance(one, LaplaceBase) for one in bases) else _SMALL_WIDTH
+        return _LEAST_WIDTH if any(isinstance(entry, LaplaceBase) for entry in bases) else _SMALL_WIDTH
 
     def log_delta(self, epsilon: FloatArray) -> LogBounds:
         """Bounds of the logarithm."""
@@ -156,10 +156,10 @@ class PairBase(FrozenRecord):
             return self.pair.log_delta(high).lower, self.pair.log_delta(low).upper
         error = next_above(1.01 * (g + h))
         lower = self.pair.log_delta(high + error).lower - 1.01 * g
-        moved = low - error
-        upper = self.pair.log_delta(np.maximum(moved, 0.0)).upper
+        shifted = low - error
+        upper = self.pair.log_delta(np.maximum(shifted, 0.0)).upper
         with np.errstate(divide="ignore"):
-            beyond = np.log(-np.expm1(np.minimum(moved, 0.0)))
+            beyond = np.log(-np.expm1(np.minimum(shifted, 0.0)))
         return _rounded_outward(lower, np.logaddexp(upper, beyond) + 1.01 * g, 8)
 
 
@@ -196,25 +196,25 @@ class SampledCurve(FrozenRecord):
     def __call__(self, epsilon: FloatArray) -> Bracket:
         """Bounds at epsilon >= 0."""
         low, high = self._level(epsilon, self.rate[1], -1.0), self._level(epsilon, self.rate[0], 1.0)
-        found = [base(low, high) for base in self.bases]
+        result = [base(low, high) for base in self.bases]
         rows = [
-            np.logaddexp.reduce([w[i] + one[i] for w, one in zip(self.weights, found, strict=True)]) for i in (0, 1)
+            np.logaddexp.reduce([w[i] + item[i] for w, item in zip(self.weights, result, strict=True)]) for i in (0, 1)
         ]
-        return _rounded_outward(rows[0], rows[1], 8 + 4 * len(found))
+        return _rounded_outward(rows[0], rows[1], 8 + 4 * len(result))
 
     def _level(self, epsilon: FloatArray, rate: float, outward: float) -> FloatArray:
         """lambda, moved outward by its error."""
         odds = (1.0 - rate) / max(rate, _LEAST_RATE)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            rest = odds * math.exp(self.second) * -np.expm1(-epsilon)
+            remainder = odds * math.exp(self.second) * -np.expm1(-epsilon)
             if self.first == 0.0:
-                more, size = np.log1p(rest), -self.second * rest / (1.0 + rest)
+                more, size = np.log1p(remainder), -self.second * remainder / (1.0 + remainder)
             else:
-                more, size = np.logaddexp(self.first, np.log(rest)), 1.0 - self.first + np.abs(np.log(rest))
+                more, size = np.logaddexp(self.first, np.log(remainder)), 1.0 - self.first + np.abs(np.log(remainder))
             level = epsilon + more
-            moved = level + outward * _LEVEL_ERROR * (epsilon + 2.0 * np.abs(more) + np.nan_to_num(size, posinf=0.0))
-        moved = np.where(np.isfinite(level) & (rest > 0.0), moved, level)
-        return np.asarray(np.maximum(moved, 0.0) if self.first == 0.0 else moved)
+            shifted = level + outward * _LEVEL_ERROR * (epsilon + 2.0 * np.abs(more) + np.nan_to_num(size, posinf=0.0))
+        shifted = np.where(np.isfinite(level) & (remainder > 0.0), shifted, level)
+        return np.asarray(np.maximum(shifted, 0.0) if self.first == 0.0 else shifted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,16 +228,16 @@ class AddedCurve(FrozenRecord):
         """Bounds at epsilon >= 0."""
         rows = []
         for i, (rate, sign) in enumerate(zip(self.rate, (1.0, -1.0), strict=True)):
-            kept = math.log1p(-rate) if rate < 1.0 else -math.inf
+            selected = math.log1p(-rate) if rate < 1.0 else -math.inf
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                x = epsilon + kept if rate < 1.0 else np.full(epsilon.shape, -np.inf)
-                moved = np.where(np.isfinite(x), x + sign * _LEVEL_ERROR * (epsilon + abs(kept)), x)
-                inside = moved < 0.0
-                f = -np.expm1(np.where(inside, moved, -np.inf))
+                x = epsilon + selected if rate < 1.0 else np.full(epsilon.shape, -np.inf)
+                shifted = np.where(np.isfinite(x), x + sign * _LEVEL_ERROR * (epsilon + abs(selected)), x)
+                inside = shifted < 0.0
+                f = -np.expm1(np.where(inside, shifted, -np.inf))
                 level = np.log1p(np.expm1(epsilon) / f) if rate < 1.0 else epsilon  # a q / f = 1 + (a - 1) / f
                 error = _LEVEL_ERROR * 2.0 * level if rate < 1.0 else 0.0 * epsilon
                 error, level = (np.where(inside, row, 0.0) for row in (error, level))
-            found = self.base(np.maximum(level - error, 0.0), level + error)[i]
+            result = self.base(np.maximum(level - error, 0.0), level + error)[i]
             log_f = np.log(f)
-            rows.append(np.where(inside, log_f + found, -np.inf))
+            rows.append(np.where(inside, log_f + result, -np.inf))
         return _rounded_outward(rows[0], rows[1], 12)

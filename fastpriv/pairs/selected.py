@@ -285,8 +285,8 @@ class Selected(PairObject):
     def _bounding_pairs(self) -> BoundingPairs:
         pair, concrete = _read_base(self.base)
         if self.order is None:
-            below = tuple(part for one in concrete for order in ("largest", "smallest")
-                          for part in _of_monotone(one, self.runs, order))  # fmt: skip
+            below = tuple(part for item in concrete for order in ("largest", "smallest")
+                          for part in _of_monotone(item, self.runs, order))  # fmt: skip
             forward: Any = CompositionBase(self.base, "forward") if pair is None else PairBase(pair)
             backward: Any = CompositionBase(self.base, "backward") if pair is None else PairBase(pair.reversed())
             return BoundingPairs((_SelectionBound(forward, backward, self.runs, 1),), below or ((),))
@@ -311,7 +311,9 @@ def _read_base(base: Any) -> tuple[DominatingPair | None, tuple[DominatingPair, 
         raise DomainError(
             f"base must be a single pair, or a Composition; got {validate.shown(base)}. Pass fastpriv.compose(base)."
         )
-    return read.dominating[0], tuple(one[0] for one in read.alternatives if len(one) == 1 and one[0].count == 1)
+    return read.dominating[0], tuple(
+        alternative[0] for alternative in read.alternatives if len(alternative) == 1 and alternative[0].count == 1
+    )
 
 
 def _of_monotone(pair: DominatingPair, runs: Runs, order: str) -> tuple[tuple[DominatingPair, ...], ...]:
@@ -353,7 +355,7 @@ def _of_discrete(pair: DiscretePair, runs: Runs, order: str | FloatArray) -> Bou
 
 def _of_gaussian(pair: DominatingPair, runs: Runs, order: str) -> DominatingPair:
     assert pair.mixtures is not None
-    (p_mean, q_mean), sigma = (float(one.means[0]) for one in pair.mixtures), float(pair.mixtures[0].sigmas[0])
+    (p_mean, q_mean), sigma = (float(mixture.means[0]) for mixture in pair.mixtures), float(pair.mixtures[0].sigmas[0])
     distance = (p_mean - q_mean) / sigma * (1.0 if order == "largest" else -1.0)
     if not abs(distance) <= _LARGEST_DISTANCE:
         raise DomainError(
@@ -466,7 +468,7 @@ class _SelectedGaussian(DominatingPair):
 
     def _masses(self, left: FloatArray, right: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Released probabilities between two points under P and Q, with their absolute errors."""
-        found = []
+        result = []
         for mean in (self.p_mean, self.q_mean):
             with np.errstate(under="ignore", invalid="ignore", over="ignore"):
                 logs = [special.log_ndtr(sign * (y - mean)) for y in (left, right) for sign in (1.0, -1.0)]
@@ -482,8 +484,8 @@ class _SelectedGaussian(DominatingPair):
                     slope = self.runs.mean * np.exp(self.runs._log_slope(better))
                     error += np.exp(log) * relative * slope * (1.0 + 1e-6)
                 error += value * (UNIT_ROUNDOFF * 4.0 + EXTENDED_ROUNDING * self.runs._size())
-            found.append((value, error))
-        return found
+            result.append((value, error))
+        return result
 
     def _bounds(self, level: float) -> tuple[float, float]:
         left, right, low, high = _gaussian_cells(self.repeated(1), _CELLS)
@@ -544,8 +546,8 @@ def _loss_atoms(pair: _SelectedGaussian, dominating: bool) -> DominatingPair:
         else:
             least = np.maximum(p - p_error, 0.0)
             losses = np.maximum(np.log(least) - np.log(q + q_error) - _LOSS_ERROR, low)
-            kept = (least > 0.0) & np.isfinite(losses)
-            losses, masses = losses[kept], least[kept]
+            selected = (least > 0.0) & np.isfinite(losses)
+            losses, masses = losses[selected], least[selected]
         p_masses = np.append(masses.astype(np.longdouble), beyond)
         q_masses = np.append(masses * np.exp(-losses.astype(np.longdouble)), 0.0)
     finite = np.append(masses > 0.0, False)

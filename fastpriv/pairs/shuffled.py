@@ -136,10 +136,10 @@ class LargestOfPairs(DominatingPair):
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
-        above = [one.dominating[0].curve(epsilon) for one in self.pairs]
-        below = [one.alternatives[0][0].curve(epsilon) for one in self.pairs]
+        above = [entry.dominating[0].curve(epsilon) for entry in self.pairs]
+        below = [pair.alternatives[0][0].curve(epsilon) for pair in self.pairs]
         sides = ("value", above), ("lower", below), ("upper", above)
-        numbers = (np.max([getattr(one, name) for one in some], axis=0) for name, some in sides)
+        numbers = (np.max([getattr(item, name) for item in some], axis=0) for name, some in sides)
         return Estimate(*numbers, kind="certified", unit="probability",
                         method="sum over outcomes, the largest of all data sets")  # fmt: skip
 
@@ -245,14 +245,14 @@ class Shuffled(PairObject):
         >>> Shuffled(RandomizedResponse(4, 2.0), 1000).local_epsilon
         2.0
         """
-        one = self.randomizer
-        if isinstance(one, float):
-            return one
-        if isinstance(one, RandomizedResponse):
-            return one.epsilon if one.k > 1 else 0.0
-        if isinstance(one, LaplaceMechanism):
-            return one._loss_bounds()[1]
-        return math.inf if isinstance(one, GaussianMechanism) else float(ldp_epsilon(None, one).upper)
+        item = self.randomizer
+        if isinstance(item, float):
+            return item
+        if isinstance(item, RandomizedResponse):
+            return item.epsilon if item.k > 1 else 0.0
+        if isinstance(item, LaplaceMechanism):
+            return item._loss_bounds()[1]
+        return math.inf if isinstance(item, GaussianMechanism) else float(ldp_epsilon(None, item).upper)
 
     def _bounding_pairs(self) -> BoundingPairs:
         clones = ShuffledPair(ShuffleSum("clones", self.n, self.local_epsilon), 1)
@@ -281,13 +281,13 @@ class Shuffled(PairObject):
         if self.n > _MOST_OF_ONE_DATA_SET:
             return BoundingPairs((above,), ((),))
         mixed = (others // 2, 3 * others // 4, others - 2, others - 1) if self.n <= _MOST_OF_MIXED_DATA else ()
-        ones = range(self.n) if every else (*mixed, others)
-        pairs = tuple(_of_ones(j, others, self.local_epsilon) for j in ones)
+        items = range(self.n) if every else (*mixed, others)
+        pairs = tuple(_of_ones(j, others, self.local_epsilon) for j in items)
         largest = [LargestOfPairs(pairs, fixed, self.local_epsilon, 1)
                    for fixed in sorted({len(pairs) - 1, (len(pairs) // 2) if every else 0})]  # fmt: skip
         if every and not self.adaptive:
             above = largest[-1]
-        return BoundingPairs((above,), tuple((one,) for one in largest))
+        return BoundingPairs((above,), tuple((item,) for item in largest))
 
 
 class ShuffledBatches(PairObject):
@@ -494,9 +494,9 @@ def _of_ones(ones: int, others: int, local: float) -> BoundingPairs:
     e = np.exp(-np.longdouble(local))
     lie, truth = e / (1 + e), 1 / (1 + e)
     counts, error = np.ones(1, dtype=np.longdouble), 0.0
-    for number, p, rest in ((ones, truth, lie), (others - ones, lie, truth)):
+    for number, p, remainder in ((ones, truth, lie), (others - ones, lie, truth)):
         if number:
-            logs, errors = binomial_log_probabilities(np.arange(number + 1), number, p, rest)
+            logs, errors = binomial_log_probabilities(np.arange(number + 1), number, p, remainder)
             with np.errstate(under="ignore"):
                 counts = np.convolve(counts, np.exp(logs))
             error += float(errors.max()) + (number + 8) * _CONVOLUTION_ERROR
@@ -510,10 +510,10 @@ def _largest_sum(scale: float, batches: int, epochs: int) -> DiscretePair:
     points = np.linspace(-9.0, 9.0 + 2.0 * scale, _POINTS)
     others = (batches - 1) * special.log_ndtr(points)
     above = [-np.expm1(special.log_ndtr(points - shift) + others) for shift in (2.0 * scale, scale)]
-    kept, last = [], (1.0, 1.0)
+    selected, last = [], (1.0, 1.0)
     for i, ends in enumerate(zip(*(row.tolist() for row in above), strict=True)):
         if all(_LEAST_TAIL < end <= _CELL_RATIO * before for end, before in zip(ends, last, strict=True)):
-            kept.append(i)
+            selected.append(i)
             last = ends
-    p, q = (-np.diff(np.concatenate([[1.0], row[kept], [0.0]])) for row in above)
+    p, q = (-np.diff(np.concatenate([[1.0], row[selected], [0.0]])) for row in above)
     return DiscretePair(p, q, epochs, _CELL_ERROR, _CELL_ERROR)

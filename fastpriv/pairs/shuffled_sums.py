@@ -91,26 +91,26 @@ class ShuffleSum:
         """Rows of value, lower and upper bound at falling levels below the local epsilon."""
         if self.form == "clones" or self.k == 2:
             levels = _Levels(self, epsilon)
-            found = np.empty((3, epsilon.size))
-            one = np.asarray(self.n * levels.c <= 1, dtype=bool)  # only Y = 0 counts
-            one |= self.local_epsilon > _NO_CLONES  # N = 1 has all but a part n / E
-            found[:, one] = levels.closed_form(one)
-            start = int(one.sum())
+            result = np.empty((3, epsilon.size))
+            item = np.asarray(self.n * levels.c <= 1, dtype=bool)  # only Y = 0 counts
+            item |= self.local_epsilon > _NO_CLONES  # N = 1 has all but a part n / E
+            result[:, item] = levels.closed_form(item)
+            start = int(item.sum())
             budget = _MOST_STEPS if epsilon.size <= _FEW_LEVELS else _MOST_STEPS_OF_GRIDS
             while start < epsilon.size:
                 nats = self.n * (levels.log_moment - levels.log_moment[start])
                 end = start + max(1, int(np.searchsorted(nats[start:], _BATCH_NATS)))
-                found[:, start:end] = _sum_over_clones(levels, slice(start, end), budget)
+                result[:, start:end] = _sum_over_clones(levels, slice(start, end), budget)
                 start = end
-            return found
+            return result
         far = epsilon.size if self.local_epsilon > _LAST_LEVEL else 0
         columns = [_counts_at(self, level) for level in epsilon[far:].tolist()]
-        found = np.array(columns).reshape(-1, 3).T
+        result = np.array(columns).reshape(-1, 3).T
         if far:  # clones are fewer than the blanket of two values has: an upper bound
             above = ShuffleSum("clones", self.n, self.local_epsilon)._inside(epsilon[:far])
             above[1] = -np.inf
-            found = np.concatenate([above, found], axis=1)
-        return found
+            result = np.concatenate([above, result], axis=1)
+        return result
 
 
 class _Levels:
@@ -220,11 +220,11 @@ def _sum_over_clones(levels: _Levels, part: slice, budget: float) -> FloatArray:
     scale = np.exp(exponents - reference).astype(np.float64)
     weights = np.ones((1, rows.size)) if stride == 1 else np.stack([np.ones(rows.size), (below / above).astype(float)])
     warmup = _warmup(rows, start)
-    found = np.zeros((len(weights), 2, c.size))
-    _binomial_shortfalls.shortfalls_at_shares(rows, start, scale, warmup, first, last, *_pair(c), weights, found)
+    result = np.zeros((len(weights), 2, c.size))
+    _binomial_shortfalls.shortfalls_at_shares(rows, start, scale, warmup, first, last, *_pair(c), weights, result)
     walked = float((warmup + rows * float(c[-1]) + 2.0 - start).max())
     relative = (4 * walked + rows.size + stride + 64) * UNIT_ROUNDOFF + float(errors.max() + start_errors.max())
-    return _assembled(levels, part, reference, found[0], found[-1], relative, BINOMIAL_ERROR * c,
+    return _assembled(levels, part, reference, result[0], result[-1], relative, BINOMIAL_ERROR * c,
                       levels.left_out(levels.log_moment[part], part, 1.0))  # fmt: skip
 
 
@@ -267,13 +267,13 @@ def _sum_over_counts(levels: _Levels, i: int) -> FloatArray:
     warmup = _warmup(rows, start)
     odds = float(levels.r_rest / r) if r > 0 else 0.0
     step = _pair(a1)
-    found = _binomial_shortfalls.shortfalls_of_mixtures(
+    result = _binomial_shortfalls.shortfalls_of_mixtures(
         rows, start, scale, warmup, *_pair(top), float(step[0]), float(step[1]), first, last, float(n), odds
     )
     walked = float((warmup + np.maximum(top.astype(np.float64), 0.0) + 2.0 - start).max())
     relative = (4 * walked + 6 * float((last - first).max()) + rows.size + 64) * UNIT_ROUNDOFF
     relative += float(sum(part[1].max() for part in parts))
-    sums = np.array(found).reshape(2, 1)
+    sums = np.array(result).reshape(2, 1)
     rows_of_level = _assembled(levels, slice(i, i + 1), reference, sums, sums, relative, 4 * BINOMIAL_ERROR * c,
                                left_out)  # fmt: skip
     return rows_of_level[:, 0]
@@ -309,10 +309,10 @@ def clone_loss(curve: ShuffleSum, interval: float, tail: float, dominating: bool
     half = np.longdouble(0.5)
     at_middle, middle_errors = binomial_log_probabilities(np.floor(rows / 2), rows, half, half)
     scale = (np.exp(at_middle) * weights).astype(np.float64)
-    found = np.zeros((3, last))
-    beyond = _binomial_shortfalls.binomial_cells(rows, scale, *_pair(c), BINOMIAL_ERROR, found)
+    result = np.zeros((3, last))
+    beyond = _binomial_shortfalls.binomial_cells(rows, scale, *_pair(c), BINOMIAL_ERROR, result)
     relative = float(errors.max() + middle_errors.max()) + (4 * steps + rows.size + stride + 64) * UNIT_ROUNDOFF
-    cells = found.astype(np.longdouble)
+    cells = result.astype(np.longdouble)
     share = c[:-1] - cells[1] / np.where(cells[0] > 0, cells[0], 1)  # mean of Y / N
     p, q = (2 * cells[0] * part / (1 + levels.e) for part in (1 - share + levels.e * share,
                                                               levels.e * (1 - share) + share))  # fmt: skip
@@ -351,8 +351,8 @@ def _last_level(curve: ShuffleSum, interval: float, tail: float) -> int:
 
 def _merged_loss(p: Any, q: Any, relative: float, interval: float, tail: float) -> PrivacyLoss:
     """The loss on a grid from below of outcomes that are cells, each known to a relative error, and their opposites."""
-    kept = (p > 0) & (q > 0)
-    p, q = np.concatenate([p[kept], q[kept]]), np.concatenate([q[kept], p[kept]])
+    selected = (p > 0) & (q > 0)
+    p, q = np.concatenate([p[selected], q[selected]]), np.concatenate([q[selected], p[selected]])
     (pair,) = bounding_atoms(p, q, np.ones(p.size, dtype=bool), relative, relative).alternatives[0]
     return discretised(pair.curve, pair.curve, interval, tail, dominating=False)
 

@@ -228,8 +228,8 @@ def sampled_subset_posterior(
     report, close = parallel.progress_reporter(progress, number)
     result = []
     try:
-        for one in parallel.ordered_map(run, range(number), n_jobs=n_jobs, shared=True):
-            result.append(one)
+        for item in parallel.ordered_map(run, range(number), n_jobs=n_jobs, shared=True):
+            result.append(item)
             report(len(result))
     finally:
         close()

@@ -243,5 +243,5 @@ def _kl_lower_bound_of_constant(
     if moments.count < 2 or not constant or problem.has_components:
         return -math.inf
     mass = _unseen_mass(level, request, moments.count - 1)
-    rest = 1.0 - (1.0 - mass) * math.exp(-max(c, 0.0))
-    return (1.0 - mass) * c + mass * math.log(mass / rest) - _log_ratio_rounding(stages)
+    remainder = 1.0 - (1.0 - mass) * math.exp(-max(c, 0.0))
+    return (1.0 - mass) * c + mass * math.log(mass / remainder) - _log_ratio_rounding(stages)

@@ -91,7 +91,8 @@ class BatchResults:
 
     def pack(self, cells: slice) -> bytes:
         """Pack the results of some of the cells."""
-        arrays: dict[str, NDArray[Any]] = {"keys": self.keys[cells], "seconds": self.seconds[cells], "errors": self.errors[cells]}
+        columns: dict[str, NDArray[Any]] = {"keys": self.keys, "seconds": self.seconds, "errors": self.errors}
+        arrays = {name: column[cells] for name, column in columns.items()}
         arrays |= {f"numbers {name}": numbers[:, cells] for name, numbers in self.numbers.items()}
         arrays |= {f"labels {name}": labels[cells] for name, labels in self.labels.items()}
         return store.pack({"texts": [*self.texts], "words": [*self.words], "names": [*self.numbers]}, arrays)

@@ -234,7 +234,7 @@ class _Cluster:
             mass = np.array([math.exp(log_mass)] if present[-1] else [])
             mean = self.origin + side.g * self.scale**2
             wide.append((mass, np.full(mass.size, mean), np.full(mass.size, self.scale)))
-        eta = max([bend, *(bend + side.eta for side, kept in zip(self.density, present, strict=True) if kept)])
+        eta = max([bend, *(bend + side.eta for side, selected in zip(self.density, present, strict=True) if selected)])
         local = [
             (np.append(n[0], h[0]), np.append(n[1], h[1]), np.append(n[2], h[2]))
             for n, h in zip(self.narrow, wide, strict=True)

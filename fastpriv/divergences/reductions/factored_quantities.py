@@ -170,11 +170,11 @@ def _gaussian_hockey_stick(p: GaussianMixture, q: GaussianMixture, grid: FloatAr
     if spectrum is None:
         return None
     rows = gaussian_sum_bounds([(spectrum, 1.0)], np.ravel(grid))
-    found = Estimate(
+    result = Estimate(
         *(row.reshape(grid.shape) for row in rows), kind="certified", unit="log probability",
         method=f"sum along a bent contour, {int(spectrum.counts.sum())} independent coordinates",
     )  # fmt: skip
-    return found if logs else found.to("probability")
+    return result if logs else result.to("probability")
 
 
 @_none_if_uninformative

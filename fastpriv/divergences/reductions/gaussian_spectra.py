@@ -86,7 +86,7 @@ def gaussian_spectrum(p: GaussianMixture, q: GaussianMixture) -> GaussianSpectru
     shift = powers.astype(np.int32)
     with np.errstate(all="ignore"):
         (s, s_error), (t, t_error) = (
-            [np.ldexp(np.ldexp(k, shift[:, None]), shift[None, :]) for k in _variances(one)] for one in (p, q)
+            [np.ldexp(np.ldexp(k, shift[:, None]), shift[None, :]) for k in _variances(side)] for side in (p, q)
         )
         z = np.ldexp(p.means[0].astype(np.longdouble) - q.means[0], shift)
         z_error = _EXTENDED_ROUNDOFF * np.abs(z).astype(np.float64)
@@ -247,17 +247,17 @@ def _enclosed(
     e = e - np.eye(d)
     y = np.diagonal(x).astype(np.float64)
     order = np.argsort(y, kind="stable")
-    rest = np.abs(x).astype(np.float64) + x_rounding
-    np.fill_diagonal(rest, np.diagonal(x_rounding) + UNIT_ROUNDOFF * np.abs(y))
+    remainder = np.abs(x).astype(np.float64) + x_rounding
+    np.fill_diagonal(remainder, np.diagonal(x_rounding) + UNIT_ROUNDOFF * np.abs(y))
     norm = 1.01 * float(np.linalg.norm(np.abs(e).astype(np.float64) + e_rounding))
     diagonal = np.where(np.abs(y) < 0.5, 1 + np.diagonal(e) + np.diagonal(x), np.diagonal(m))
-    if not (norm < 0.25 and (diagonal > 0).all() and (y > -1.0).all() and np.isfinite(rest).all()):
+    if not (norm < 0.25 and (diagonal > 0).all() and (y > -1.0).all() and np.isfinite(remainder).all()):
         return None
     best: FloatArray | None = None
     least = math.inf
     for floor in np.quantile(np.abs(y), _FLOORS):
         scale = np.abs(y) + max(float(floor), 1e-280)
-        b = 1.01 * float(np.linalg.norm(rest / np.sqrt(np.outer(scale, scale)))) * scale
+        b = 1.01 * float(np.linalg.norm(remainder / np.sqrt(np.outer(scale, scale)))) * scale
         shares = np.minimum(1.0, b / (np.abs(y) + 1e-280)).sum()
         if best is None or shares < least:
             least = shares

@@ -113,8 +113,8 @@ def gaussian_sum_bounds(
         todo = np.flatnonzero(epsilon < np.inf)
     if todo.size:
         with np.errstate(all="ignore"):
-            places = _saddles(coordinates, epsilon[todo], quantity)
-            for i, t in zip(todo.tolist(), places.tolist(), strict=True):
+            positions = _saddles(coordinates, epsilon[todo], quantity)
+            for i, t in zip(todo.tolist(), positions.tolist(), strict=True):
                 low, high = _bounds_at(coordinates, float(epsilon[i]), quantity, t)
                 lower[i], upper[i] = max(low, lower[i]), min(high, upper[i])
                 value[i] = 0.5 * (lower[i] + upper[i]) if lower[i] > -np.inf else upper[i]
@@ -124,16 +124,16 @@ def gaussian_sum_bounds(
 def largest_gaussian_loss(spectra: Sequence[tuple[GaussianSpectrum, float]]) -> tuple[float, float]:
     """Bounds of the largest loss c - sum w^2 / (2 y), finite where all y are negative; at least 0."""
     low = high = 0.0
-    for one, count in spectra:
-        part = float((one.b / np.abs(one.y)).max()) if (one.y != 0.0).all() else math.inf
-        if not ((one.y < 0.0).all() and part < 0.5):
-            sure = ((one.y + one.b + one.e * np.abs(one.y)) / (1 - one.e) < 0.0).all()
-            return (0.0, math.inf) if sure or (one.y - one.b < 0.0).all() else (math.inf, math.inf)
-        q = math.sqrt(math.fsum((one.counts * one.w**2 / -one.y).tolist()))
-        o = math.sqrt(math.fsum((one.counts * one.w_error**2 / -one.y).tolist()))
+    for item, count in spectra:
+        part = float((item.b / np.abs(item.y)).max()) if (item.y != 0.0).all() else math.inf
+        if not ((item.y < 0.0).all() and part < 0.5):
+            sure = ((item.y + item.b + item.e * np.abs(item.y)) / (1 - item.e) < 0.0).all()
+            return (0.0, math.inf) if sure or (item.y - item.b < 0.0).all() else (math.inf, math.inf)
+        q = math.sqrt(math.fsum((item.counts * item.w**2 / -item.y).tolist()))
+        o = math.sqrt(math.fsum((item.counts * item.w_error**2 / -item.y).tolist()))
         error = part / (1 - part) * q * q + (2 * q * o + o * o) / (1 - part)
-        total = one.c + 0.5 * q * q
-        error = 0.5 * error + one.c_error + 8 * UNIT_ROUNDOFF * (abs(one.c) + q * q)
+        total = item.c + 0.5 * q * q
+        error = 0.5 * error + item.c_error + 8 * UNIT_ROUNDOFF * (abs(item.c) + q * q)
         low, high = low + count * (total - error), high + count * (total + error)
     margin = 4 * len(spectra) * UNIT_ROUNDOFF
     return max(0.0, low - margin * abs(low)), max(0.0, high + margin * abs(high))
@@ -144,9 +144,9 @@ def _joined(spectra: Sequence[tuple[GaussianSpectrum, float]]) -> _Coordinates:
         return np.concatenate([getattr(one, name) for one, _ in spectra])
 
     counts = np.concatenate([one.counts * count for one, count in spectra])
-    e = np.concatenate([np.full(one.y.size, one.e) for one, _ in spectra])
-    c = math.fsum(one.c * count for one, count in spectra)
-    c_error = math.fsum(one.c_error * count for one, count in spectra) * (1 + 1e-12)
+    e = np.concatenate([np.full(entry.y.size, entry.e) for entry, _ in spectra])
+    c = math.fsum(item.c * count for item, count in spectra)
+    c_error = math.fsum(element.c_error * count for element, count in spectra) * (1 + 1e-12)
     c_error += 4 * UNIT_ROUNDOFF * math.fsum(abs(one.c) * count for one, count in spectra)
     rows = np.stack([column("y"), counts * column("w") ** 2, counts, column("b"), counts * column("w_error") ** 2, e])
     return _Coordinates(rows, rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], c, c_error)
@@ -188,10 +188,10 @@ def _log_f(x: _Coordinates, z: Any, epsilon: float, quantity: Quantity, *, angle
     """log F at points, its imaginary part right only with ``angles``."""
     z = np.asarray(z, dtype=np.complex128)
     size = np.abs(z)
-    found = _gaussian_sums.coordinate_sums(z.real.copy(), z.imag.copy(), x.rows, angles)
-    logs, turns = found[:2]
-    means, first, second = found[2:8:2] + 1j * found[3:8:2]
-    reach, bend, absolute, moved, eta, part, o, terms, quadratic = found[8:]
+    result = _gaussian_sums.coordinate_sums(z.real.copy(), z.imag.copy(), x.rows, angles)
+    logs, turns = result[:2]
+    means, first, second = result[2:8:2] + 1j * result[3:8:2]
+    reach, bend, absolute, shifted, eta, part, o, terms, quadratic = result[8:]
     product = z * (1 + z)
     poles = _POLES[quantity]
     kernel = np.prod([z - pole for pole in poles], axis=0) * (-1 if quantity == "lower" else 1)
@@ -201,7 +201,7 @@ def _log_f(x: _Coordinates, z: Any, epsilon: float, quantity: Quantity, *, angle
     for pole, distance in zip(poles, near, strict=True):
         slope, bend = slope - 1 / (z - pole), bend + 4 / distance**2
     # what is uncertain, and rounding
-    error = size * x.c_error + 0.5 * moved
+    error = size * x.c_error + 0.5 * shifted
     error += 0.5 * np.abs(product) / (1 - part) * (part * absolute + 2 * np.sqrt(absolute * o) + o)
     error = np.where((part < 0.5) & (eta < 0.5), error * (1 + 1e-9), np.inf)
     sizes = size * (abs(x.c) + abs(epsilon)) + terms + np.abs(product) * quadratic + np.abs(value) + 4
@@ -230,7 +230,7 @@ def _least_slope(x: _Coordinates) -> float:
 def _slope_error(x: _Coordinates) -> float:
     """A bound of what is uncertain of it."""
     part = float(((x.b + 1e-15 * np.abs(x.y)) / np.abs(x.y)).max())
-    q, o = (float((one / np.abs(x.y)).sum()) for one in (x.square, x.error_square))
+    q, o = (float((side / np.abs(x.y)).sum()) for side in (x.square, x.error_square))
     return x.c_error + (part * q + 2 * math.sqrt(q * o) + o) / (1 - part) if part < 0.5 else math.inf
 
 
@@ -245,7 +245,7 @@ def _along_path(
     h = 1 - t * x.y
     curvature = float((0.5 * x.counts * (x.y / h) ** 2 + x.square * (1 + x.y) / h**3).sum())
     curvature += sum((t - pole) ** -2 for pole in _POLES[quantity])
-    moves = [side * (math.sin(_ANGLE + one) - math.sin(_ANGLE)) for one in (_STRIP, -_STRIP)]
+    moves = [side * (math.sin(_ANGLE + item) - math.sin(_ANGLE)) for item in (_STRIP, -_STRIP)]
     radius = width / math.sqrt(curvature)
     for move in moves:
         radius = min(radius, 0.75 * ((right - t) if move > 0 else (t - left)) / abs(move))
@@ -262,9 +262,9 @@ def _along_path(
         turns = v > 1.0
         power = 1.0 if quantity == "delta" else 0.5 * turns @ x.counts
         growth = 0.25 * (np.where(turns, np.log1p(1 / v**2), 0.0) @ x.counts)
-        found = _log_f(x, t + 1j * heights, epsilon, quantity)
+        result = _log_f(x, t + 1j * heights, epsilon, quantity)
         away = np.log(heights) + sum(np.log(np.abs(t + 1j * heights - p) / heights) for p in (0.0, -1.0))
-        return found.value.real + away + growth + 16 * found.error - np.log(power) + 0.01
+        return result.value.real + away + growth + 16 * result.error - np.log(power) + 0.01
 
     def path_bound(ends: Any) -> Any:
         """The same of |F z'| on the path beyond the ends; infinite where it need not fall."""
@@ -272,12 +272,12 @@ def _along_path(
         if not rate > 0.0:
             return np.full(ends.size, np.inf)
         z = path(ends, _ANGLE)
-        found = _log_f(x, z, epsilon, quantity)
+        outcome = _log_f(x, z, epsilon, quantity)
         heights = np.multiply.outer(z.imag, np.abs(x.y))
         nearer = np.log(np.abs(1 - np.multiply.outer(z, x.y)) / heights) @ (0.5 * x.counts)
         growth = 1.01 * (1 / heights) @ (np.maximum(1 + x.y + x.b, 0.0) * x.square / x.y**2)
         kernel = sum(np.log(np.abs(z - p) / z.imag) for p in (0.0, -1.0))
-        return found.value.real + nearer + growth + kernel + 16 * found.error + math.log(1.3 / (sine * rate))
+        return outcome.value.real + nearer + growth + kernel + 16 * outcome.error + math.log(1.3 / (sine * rate))
 
     ends = (_ENDS + 0.5) * _STEP
     ends = ends[ends < 600.0]
@@ -305,10 +305,10 @@ def _along_path(
 
     def integral(z: Any, reach: Any, length: Any) -> float:
         """Upper bound of the integral of |F| e^-top along cells of these lengths in discs about z."""
-        found = _log_f(x, z, epsilon, quantity)
-        logs = found.value.real - top + np.abs(found.slope) * reach + 0.5 * found.bend * reach**2 + 16 * found.error
+        answer = _log_f(x, z, epsilon, quantity)
+        logs = answer.value.real - top + np.abs(answer.slope) * reach + 0.5 * answer.bend * reach**2 + 16 * answer.error
         total = float((np.exp(logs) * length).sum()) * (1 + 1e-9)
-        return total if (reach <= found.reach).all() and total == total else math.inf
+        return total if (reach <= answer.reach).all() and total == total else math.inf
 
     step = end / (n + 1)
     u = (np.arange(n + 1) + 0.5) * step
@@ -321,14 +321,14 @@ def _along_path(
     corners = t + side * radius * (np.sin(angles) * math.cosh(end) - sine)
     corners = corners + 1j * radius * np.cos(angles) * math.sinh(end)
     error += integral(corners, speed * step / 2, speed * step)
-    rest = 2 * math.exp(min(float(beyond[index]) - top, 700.0))
-    if not rest < error:
+    remainder = 2 * math.exp(min(float(beyond[index]) - top, 700.0))
+    if not remainder < error:
         corner = complex(path(np.array([end]), _ANGLE)[0])
         length = abs(corner.real - t) / _RETURN_CELLS
         way = t + math.copysign(1.0, corner.real - t) * (np.arange(_RETURN_CELLS) + 0.5) * length + 1j * corner.imag
         returned_rest = 2 * integral(way, np.full(_RETURN_CELLS, length / 2 * (1 + 1e-14)), length)
-        rest = min(rest, returned_rest + 2 * math.exp(float(line_bound(np.array([corner.imag]))[0]) - top))
-    error += rest
+        remainder = min(remainder, returned_rest + 2 * math.exp(float(line_bound(np.array([corner.imag]))[0]) - top))
+    error += remainder
     total = float(weights @ terms)
     rounding += 32 * UNIT_ROUNDOFF * float(weights @ sizes)
     error += rounding

@@ -269,10 +269,10 @@ def _farthest_mean(means: Arrays, sigmas: FloatArray) -> FloatArray | None:
 def _exactly_collinear(means: Arrays, base: FloatArray, far: FloatArray, u: list[Fraction], axis: int) -> bool:
     """Whether all means lie exactly on base + x u; False too where that would take too long to decide."""
     differs = far != base
-    rest = ~differs
+    remainder = ~differs
     for m in means:
         for rows in row_blocks(m):
-            if (m[rows][:, rest] != base[rest]).any():
+            if (m[rows][:, remainder] != base[remainder]).any():
                 return False
     if differs.sum() == 1:
         return True
@@ -324,9 +324,9 @@ def _positions_and_displacement(
             block = m[rows]
             gap = block - wide_base
             x = np.asarray(gap @ direction, dtype=np.float64)
-            moved = np.multiply.outer(x.astype(np.longdouble), wide_u)
-            rounding = 3 * _EXTENDED_EPSILON * (np.abs(block) + np.abs(base) + np.abs(moved))
-            distance = np.sqrt((((np.abs(gap - moved) + rounding) * scale) ** 2).sum(axis=1))
+            shifted = np.multiply.outer(x.astype(np.longdouble), wide_u)
+            rounding = 3 * _EXTENDED_EPSILON * (np.abs(block) + np.abs(base) + np.abs(shifted))
+            distance = np.sqrt((((np.abs(gap - shifted) + rounding) * scale) ** 2).sum(axis=1))
             displacement = max(displacement, 1.000001 * float(distance.max()))
             if not displacement <= _MAX_DISPLACEMENT:
                 return None
@@ -353,12 +353,12 @@ def row_blocks(x: FloatArray, few: int | None = None) -> list[slice]:
 def _recentred(positions: Arrays) -> Arrays:
     """All positions less the first one, if that rounds none of them."""
     c = positions[0][0]
-    moved = [x - c for x in positions]
-    for x, y in zip(positions, moved, strict=True):
+    shifted = [x - c for x in positions]
+    for x, y in zip(positions, shifted, strict=True):
         back = y - x
         if ((x - (y - back)) - (c + back)).any() or np.abs(y).max() > _MAX_MAGNITUDE:
             return positions
-    return moved
+    return shifted
 
 
 def _with_equal_components_joined(weights: FloatArray, means: FloatArray, sigmas: FloatArray) -> GaussianMixture:
@@ -388,13 +388,13 @@ def _total_weight(weights: FloatArray) -> FloatArray:
 
 def _exact_summands(weights: list[float]) -> list[float]:
     """Few positive doubles with the exact sum of the given ones."""
-    rest, summands = sum(map(Fraction, weights)), []
-    while rest:
-        w = float(rest)
-        if Fraction(w) > rest:
+    remainder, summands = sum(map(Fraction, weights)), []
+    while remainder:
+        w = float(remainder)
+        if Fraction(w) > remainder:
             w = math.nextafter(w, 0.0)
         summands.append(w)
-        rest -= Fraction(w)
+        remainder -= Fraction(w)
     return summands
 
 

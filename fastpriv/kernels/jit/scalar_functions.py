@@ -39,9 +39,9 @@ def function(name: str, signature: str, documentation: str) -> Any:
         write = types.ExternalFunction(_PREFIX + name, types.void(*(types.float64,) * 3, types.CPointer(types.float64)))
 
         def bounds(x: Any, y: Any, z: Any) -> Any:
-            found = np.empty(3)
-            write(x, y, z, found.ctypes)
-            return found[0], found[1], found[2]
+            result = np.empty(3)
+            write(x, y, z, result.ctypes)
+            return result[0], result[1], result[2]
 
         bounds.__name__, bounds.__doc__ = name, documentation
         return numba.njit(bounds)

@@ -203,8 +203,8 @@ class DiagonalTilting(Tilting):
         if self.chosen[rows[0], 0] < 0:
             if self.feasible_start is not None:
                 np.put_along_axis(weights, self.feasible_start[0][rows], 1e299, axis=1)
-            rest = len(levels) - self.active + 1
-            self.chosen[rows] = np.argpartition(weights, rest, axis=1)[:, rest:]
+            remainder = len(levels) - self.active + 1
+            self.chosen[rows] = np.argpartition(weights, remainder, axis=1)[:, remainder:]
         chosen = self.chosen[rows]
         weights = np.where(weights > 1e298, -1e299, weights)
         total = np.broadcast_to(levels + log_shares, weights.shape)
@@ -261,20 +261,20 @@ class _NaturalParameters:
     def __init__(self, levels: FloatArray, centres: FloatArray, widths: FloatArray) -> None:
         with np.errstate(all="ignore"):
             self.centre = np.median(centres, axis=0)
-            moved = centres - self.centre
+            shifted = centres - self.centre
             self.precision = 1.0 / (widths * widths)
-            self.linear_term = moved * self.precision
-            self.square = np.sum(moved * self.linear_term, axis=1)
+            self.linear_term = shifted * self.precision
+            self.square = np.sum(shifted * self.linear_term, axis=1)
             self.logs = np.sum(np.log(widths), axis=1)
             self.levels = levels
         self.usable = np.isfinite(self.square) & np.isfinite(self.precision).all(axis=1)
 
     def weights(self, mean: FloatArray, sigma: FloatArray) -> FloatArray:
         """Expected log of each component at the normals (mean, sigma): (I, J)."""
-        moved = mean - self.centre
+        shifted = mean - self.centre
         with np.errstate(all="ignore"):
-            square = _matrix_product.product(sigma * sigma + moved * moved, self.precision)
-            square -= 2.0 * _matrix_product.product(moved, self.linear_term)
+            square = _matrix_product.product(sigma * sigma + shifted * shifted, self.precision)
+            square -= 2.0 * _matrix_product.product(shifted, self.linear_term)
             square += self.square
             log_weights = self.levels - self.logs - 0.5 * square
         return np.where(np.isfinite(log_weights), log_weights, -1e300)
@@ -291,24 +291,24 @@ class _NaturalParameters:
             share /= share.sum(axis=1, keepdims=True)
             used = share > 0
             logs = np.where(used, np.log(share), 0.0)
-            moved = means - self.centre
+            shifted = means - self.centre
             precision, natural_mean = (
                 _matrix_product.product(share, parameters.T) for parameters in (self.precision, self.linear_term)
             )
             square, inner = _matrix_product.matrix_vector(share, self.square), sigmas * precision
-            linear_term = sigmas * natural_mean - inner * moved
+            linear_term = sigmas * natural_mean - inner * shifted
             rounding = (len(self.levels) + 8) * UNIT_ROUNDOFF
             curvature = 1.0 - sigmas * inner
             level = np.sum(share * np.where(used, levels, 0.0), axis=1) - np.sum(share * logs, axis=1)
-            parts = square + np.sum(2 * np.abs(moved * natural_mean) + moved * moved * precision, axis=1)
-            offset = 0.5 * (square + np.sum(moved * (moved * precision - 2 * natural_mean), axis=1))
+            parts = square + np.sum(2 * np.abs(shifted * natural_mean) + shifted * shifted * precision, axis=1)
+            offset = 0.5 * (square + np.sum(shifted * (shifted * precision - 2 * natural_mean), axis=1))
             widths = _matrix_product.matrix_vector(share, self.logs) - np.sum(np.log(sigmas), axis=1)
             offset += widths
             bulk = _matrix_product.matrix_vector(share, np.abs(self.logs)) + np.sum(np.abs(np.log(sigmas)), axis=1)
             bulk += np.sum(share * (np.abs(np.where(used, levels, 0.0)) + np.abs(logs)), axis=1)
             rounding_error = rounding * (parts + bulk)
             # an error e of the precision is an error e of D and e |moved| of E
-            error = 2 * rounding * (np.abs(sigmas * natural_mean) + inner * np.abs(moved) + sigmas * inner)
+            error = 2 * rounding * (np.abs(sigmas * natural_mean) + inner * np.abs(shifted) + sigmas * inner)
         good = np.isfinite(offset + rounding_error) & np.isfinite(level)
         good &= np.isfinite(curvature + linear_term).all(axis=1) & (rounding_error < 1e-5)
         return raw.extended(

@@ -135,8 +135,8 @@ class _Certificates(NamedTuple):
 
     def subset(self, rows: IndexArray) -> _Certificates:
         numerator, denominators = (_factors_of(factors, rows) for factors in (self.numerator, self.denominators))
-        rest = (self.means, self.centres, self.times, self.same, self.same_times)
-        means, centres, times, same, same_times = (array[rows] for array in rest)
+        remainder = (self.means, self.centres, self.times, self.same, self.same_times)
+        means, centres, times, same, same_times = (array[rows] for array in remainder)
         return _Certificates(numerator, means, denominators, centres, times, same, same_times)
 
     def sums(self, candidate_means: FloatArray, roots: FloatArray) -> _QuadraticForm:
@@ -297,8 +297,8 @@ def _proved_least_eigenvalues(matrices: FloatArray) -> FloatArray:
     for subset in (0.5, 0.1):
         if not open_rows.size:
             break
-        moved = matrices[open_rows] - (subset * guess[open_rows])[:, None, None] * np.eye(size)
-        _, good = cholesky_factors(moved)
+        shifted = matrices[open_rows] - (subset * guess[open_rows])[:, None, None] * np.eye(size)
+        _, good = cholesky_factors(shifted)
         rows = open_rows[good]
         bounds[rows] = subset * guess[rows] - 4.0 * (size + 4) * UNIT_ROUNDOFF * traces[rows]
         open_rows = open_rows[~good]

@@ -191,14 +191,14 @@ def solve(
     for _ in range(_NEWTON_STEPS):
         if not running.size or expired():
             break
-        rest, old = problem.subset(running), tau[running]
-        relative, diagonal, decrement = _newton_direction(rest, old, theta)
-        moved, reached = _line_search(rest, old, values[running], relative, diagonal, decrement, theta)
-        tau[running], values[running] = moved, reached
+        remainder, old = problem.subset(running), tau[running]
+        relative, diagonal, decrement = _newton_direction(remainder, old, theta)
+        shifted, reached = _line_search(remainder, old, values[running], relative, diagonal, decrement, theta)
+        tau[running], values[running] = shifted, reached
         # small entries that want to grow may still gain what Newton's model does not show
         hidden = np.sum(old * np.expm1(np.clip(relative, 0.0, 60.0)) * (relative > 1.0), axis=1)
         going = ((decrement > _DECREMENT) | (hidden > _DECREMENT)) & (reached > goal[running])
-        running = running[going & (moved.sum(axis=1) < _LARGEST_THETA) & np.any(moved != old, axis=1)]
+        running = running[going & (shifted.sum(axis=1) < _LARGEST_THETA) & np.any(shifted != old, axis=1)]
     return tau
 
 
@@ -291,13 +291,13 @@ def _line_search(
     for _ in range(_LINE_SEARCH_STEPS):
         if not open_rows.size:
             break
-        rest = problem.subset(open_rows) if len(open_rows) < len(tau) else problem
+        remainder = problem.subset(open_rows) if len(open_rows) < len(tau) else problem
         move = step[open_rows, None] * relative[open_rows]
         move = np.where(light[open_rows] & (move < 0), np.expm1(np.clip(move, -30.0, 0.0)), move)
         trial = tau[open_rows] * (1.0 + move)
         if theta is not None:
             trial *= theta / trial.sum(axis=1, keepdims=True)
-        new = objective(rest, trial, theta)
+        new = objective(remainder, trial, theta)
         good = new <= values[open_rows] - 1e-4 * step[open_rows] * decrement[open_rows]
         best[open_rows[good]], reached[open_rows[good]] = trial[good], new[good]
         step[open_rows] *= 0.4

@@ -76,7 +76,7 @@ class FullTilting(Tilting):
         logs = np.sum(np.log(np.diagonal(factors, axis1=1, axis2=2)), axis=1)
         offset = 0.5 * np.sum(whitened * whitened, axis=2) + self.logs - logs[:, None]
         every = np.broadcast_to(np.arange(len(levels)), total.shape)
-        chosen, rest = self._selection(rows, factors, total) if self.has_remainder else (every, None)
+        chosen, remaining = self._selection(rows, factors, total) if self.has_remainder else (every, None)
         active = chosen.shape[1]
         some = chosen if len(self.inverses) > 1 else chosen[:, :1] * 0
         turned = self.inverses[some] @ factors[:, None]
@@ -85,10 +85,10 @@ class FullTilting(Tilting):
         precision = np.broadcast_to(turned.transpose(0, 1, 3, 2) @ turned, (*chosen.shape, size, size))
         linear_term = (near[:, :, None, :] @ turned)[:, :, 0]
         parts = [precision, linear_term, *(np.take_along_axis(x, chosen, axis=1) for x in (offset, total))]
-        if rest is not None:
+        if remaining is not None:
             with np.errstate(divide="ignore"):
-                level = np.sum(rest * (total - np.where(rest > 0, np.log(rest), 0.0)), axis=1)
-            remainder = [*self._remainder(factors, rest, whitened), np.sum(rest * offset, axis=1), level]
+                level = np.sum(remaining * (total - np.where(remaining > 0, np.log(remaining), 0.0)), axis=1)
+            remainder = [*self._remainder(factors, remaining, whitened), np.sum(remaining * offset, axis=1), level]
             parts = [np.concatenate([x, y[:, None]], axis=1) for x, y in zip(parts, remainder, strict=True)]
         problem = FullExponentProblem(np.eye(size) - parts[0], *parts[1:])
         if self.theta is not None and start is None:
@@ -101,8 +101,8 @@ class FullTilting(Tilting):
         tilts.tau[positions] = tau
         exponents = np.zeros(total.shape)
         np.put_along_axis(exponents, chosen, tau[:, :active], axis=1)
-        if rest is not None:
-            exponents += tau[:, -1:] * rest
+        if remaining is not None:
+            exponents += tau[:, -1:] * remaining
         dense = tilts.exponents.shape[1] == len(levels)
         tilts.exponents[positions] = exponents if dense else exponents.sum(axis=1, keepdims=True)
         root, good = problem.inverse_factors(tau)
@@ -140,8 +140,8 @@ class FullTilting(Tilting):
         np.put_along_axis(weights, chosen, -np.inf, axis=1)
         weights[weights == np.inf] = -np.inf
         top = weights.max(axis=1, keepdims=True)
-        rest = np.exp(np.maximum(weights - top, -700.0)) * np.isfinite(weights)
-        return chosen, rest / rest.sum(axis=1, keepdims=True)
+        remainder = np.exp(np.maximum(weights - top, -700.0)) * np.isfinite(weights)
+        return chosen, remainder / remainder.sum(axis=1, keepdims=True)
 
     def _remainder(self, factors: FloatArray, rest: FloatArray, whitened: FloatArray) -> list[FloatArray]:
         """Precision and linear term of the components of q that enter together, in shares ``rest``."""

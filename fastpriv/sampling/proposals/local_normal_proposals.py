@@ -150,11 +150,16 @@ def _local_normals_beside(
     covariances = np.eye(len(mean)) - slopes.transpose(0, 2, 1) @ inverse @ slopes
     sizes = np.linalg.slogdet(covariances)[1]
     logs = 0.5 * sizes - _misfit(lines.values(u) + halves, u, target_means, spread)
-    kept = _distinct(u, logs, slopes, spread)
-    share = np.exp(logs[kept] - logs[kept].max())
-    covariances = root @ covariances[kept] @ root.T
-    narrower = -0.5 * float(share @ sizes[kept]) / float(share.sum())
-    return mean + u[kept] @ root.T, 0.5 * (covariances + covariances.transpose(0, 2, 1)), share / share.sum(), narrower
+    selected = _distinct(u, logs, slopes, spread)
+    share = np.exp(logs[selected] - logs[selected].max())
+    covariances = root @ covariances[selected] @ root.T
+    narrower = -0.5 * float(share @ sizes[selected]) / float(share.sum())
+    return (
+        mean + u[selected] @ root.T,
+        0.5 * (covariances + covariances.transpose(0, 2, 1)),
+        share / share.sum(),
+        narrower,
+    )
 
 
 def _lines(
@@ -221,15 +226,15 @@ def _kalman_step(
 
 def _distinct(u: FloatArray, logs: FloatArray, slopes: FloatArray, spread: FloatArray) -> list[int]:
     """Indices, best first, of the points that are not close to a better one."""
-    kept: list[int] = []
+    selected: list[int] = []
     for k in np.argsort(-logs, kind="stable"):
         if logs[k] < logs.max() - _LOG_DEFICIT:
             break
-        for other in kept:
+        for other in selected:
             gap = u[k] - u[other]
             along = slopes[other] @ gap
             if gap @ gap + along @ np.linalg.solve(spread, along) < _DISTINCT:
                 break
         else:
-            kept.append(int(k))
-    return kept
+            selected.append(int(k))
+    return selected

@@ -134,8 +134,8 @@ def _diagonal_start(pair: DiagonalTilting, order: float) -> FeasibleStart | bool
             undecided = True
             continue
         support[row] = np.argsort(-shares)[:most]
-        kept = shares[support[row]]
-        parts[row] = kept / kept.sum()
+        selected = shares[support[row]]
+        parts[row] = selected / selected.sum()
         undecided |= bool(np.min(parts[row] @ _margins(pair, slice(row, row + 1), order)[0][support[row]]) <= 0)
     return False if undecided else (support, parts)
 
@@ -188,8 +188,8 @@ def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
             undecided = True
             continue
         support[row] = np.argsort(-shares, kind="stable")[:most]
-        kept = shares[support[row]]
-        parts[row] = kept / kept.sum()
+        selected = shares[support[row]]
+        parts[row] = selected / selected.sum()
     return False if undecided else (support, parts)
 
 
@@ -229,10 +229,10 @@ def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatA
         shares = better
     else:
         return False
-    kept = np.zeros_like(shares)
+    selected = np.zeros_like(shares)
     chosen = np.argsort(-shares, kind="stable")[:most]
-    kept[chosen] = shares[chosen] / shares[chosen].sum()
-    return bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(kept, turned, 1))[0] > 0) and kept
+    selected[chosen] = shares[chosen] / shares[chosen].sum()
+    return bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(selected, turned, 1))[0] > 0) and selected
 
 
 @dataclass(frozen=True)
@@ -274,10 +274,10 @@ def renyi_integral_bounds(p: GaussianMixture, q: GaussianMixture, order: float) 
     if logs.size <= _MAX_PAIRS and error < _UNCLEAR:
         shape = (logs.size, p.dimension)
         means, deviations = (mu + b * s * s / r * (nu - mu)).reshape(shape), (s * t / np.sqrt(r)).reshape(shape)
-        kept = shares > 0.0
+        selected = shares > 0.0
         standardised_mean = float(np.max(np.abs(means) / deviations))
         if standardised_mean * MACHINE_EPSILON < _UNCLEAR / 64:  # of what a stored mean is rounded by
-            mixture = GaussianMixture(shares[kept] / math.fsum(shares), means[kept], deviations[kept])
+            mixture = GaussianMixture(shares[selected] / math.fsum(shares), means[selected], deviations[selected])
             error_of_ratio = 64.0 * (error + MACHINE_EPSILON * standardised_mean) + 1e-9
             return RenyiIntegralBounds(top - error, log_scale + error, mixture, log_scale, logs.size, error_of_ratio)
     return RenyiIntegralBounds(top - error, log_scale + error, None, log_scale, logs.size, math.inf)

@@ -39,8 +39,8 @@ def effective_samples(means: FloatArray, chance: FloatArray, total: float) -> Fl
             part = means[:, blocks - number * joined :].reshape(chains * number, joined, people).mean(axis=1)
             variance = np.maximum(variance, np.var(part, axis=0, ddof=1) / len(part))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = chance * (1.0 - chance) / variance
-    return np.where(variance > 0.0, np.minimum(found, total), float(chains * blocks))
+        result = chance * (1.0 - chance) / variance
+    return np.where(variance > 0.0, np.minimum(result, total), float(chains * blocks))
 
 
 def wilson_interval(chance: FloatArray, samples: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
@@ -65,8 +65,8 @@ def split_r_hat_of_means(means: FloatArray) -> FloatArray:
     within = np.mean(means * (1.0 - means), axis=0)
     between = np.var(means, axis=0, ddof=1) if len(means) > 1 else np.zeros(means.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.sqrt(1.0 + between / within)
-    return np.asarray(np.where(within > 0.0, found, np.where(between > 0.0, math.inf, 1.0)))
+        result = np.sqrt(1.0 + between / within)
+    return np.asarray(np.where(within > 0.0, result, np.where(between > 0.0, math.inf, 1.0)))
 
 
 def split_r_hat(values: FloatArray) -> float:

@@ -89,9 +89,7 @@ class BoundedMean:
     Interval(value=0.3, lower=0.29..., upper=0.30...)
     """
 
-    def __init__(
-        self, quantities: int | None = None, *, low: float = 0.0, high: float = 1.0, batch: int = 1
-    ) -> None:
+    def __init__(self, quantities: int | None = None, *, low: float = 0.0, high: float = 1.0, batch: int = 1) -> None:
         self._scalar = quantities is None
         self.quantities = 1 if quantities is None else validate.count("quantities", quantities)
         self.low = validate.scalar("low", low, "finite", np.isfinite)
@@ -248,9 +246,9 @@ def _boundary(
     for _ in range(_NEWTON_STEPS):
         level, slope = log_wealth(start)
         step = np.where(slope == 0.0, 0.0, (needed - level) / np.where(slope == 0.0, 1.0, slope))
-        moved = np.clip(start + step, np.minimum(start, accepted), np.maximum(start, accepted))
-        done = (level <= needed) | (np.abs(moved - start) <= 1e-14 * np.abs(start - accepted))
-        start = np.where(level <= needed, start, moved)
+        shifted = np.clip(start + step, np.minimum(start, accepted), np.maximum(start, accepted))
+        done = (level <= needed) | (np.abs(shifted - start) <= 1e-14 * np.abs(start - accepted))
+        start = np.where(level <= needed, start, shifted)
         if done.all():
             break
     return np.where(end_accepted, refused, start)

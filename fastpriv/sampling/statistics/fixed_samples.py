@@ -86,10 +86,12 @@ def bounded_mean_interval(
     x = np.clip((np.asarray(values, dtype=np.float64) - low) / (high - low), 0.0, 1.0)
     group = math.ceil(x.size / _MOST_UNITS)
     units = x[: x.size // group * group].reshape(-1, group).mean(axis=1)
-    error, one = error_of_one_bound(confidence, side), np.ones(units.size)
-    asked = ((units, side != "upper"), (1.0 - units, side != "lower"))
-    lower, rest = (ratio_lower_bound(y, one, 1.0, error, outcomes=outcomes) if wanted else 0.0 for y, wanted in asked)
+    error, item = error_of_one_bound(confidence, side), np.ones(units.size)
+    requested = ((units, side != "upper"), (1.0 - units, side != "lower"))
+    lower, remainder = (
+        ratio_lower_bound(y, item, 1.0, error, outcomes=outcomes) if wanted else 0.0 for y, wanted in requested
+    )
     # an observation is rounded by some 1e-16 of the range, the distance of candidates is above 1e-9
-    ends = np.array([[np.mean(x)], [lower], [1.0 - rest]])
+    ends = np.array([[np.mean(x)], [lower], [1.0 - remainder]])
     value, lower_end, upper_end = low + (high - low) * ends
     return finished_interval(value, lower_end, upper_end, side, low, high, ())

@@ -251,9 +251,9 @@ def _in_pieces(quantile: Callable[..., FloatArray], a: Any, b: Any, error: Any) 
     arguments = np.broadcast_arrays(a, b, error)
     if arguments[0].size <= _PIECE:
         return np.asarray(quantile(*arguments))
-    out, flat = np.empty(arguments[0].shape), [np.ravel(one) for one in arguments]
+    out, flat = np.empty(arguments[0].shape), [np.ravel(argument) for argument in arguments]
     for start in range(0, out.size, _PIECE):
-        out.reshape(-1)[start : start + _PIECE] = quantile(*(one[start : start + _PIECE] for one in flat))
+        out.reshape(-1)[start : start + _PIECE] = quantile(*(item[start : start + _PIECE] for item in flat))
     return out
 
 

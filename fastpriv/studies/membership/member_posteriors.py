@@ -316,7 +316,7 @@ def _sampled(
             np.array([getattr(one, name) for one in found]).reshape(whole)
             for name in ("probabilities", "log_odds", "lower", "upper", "r_hat", "effective_samples")
         )
-        mixed = np.array([one.mixed for one in found]).reshape(shape)
+        mixed = np.array([entry.mixed for entry in found]).reshape(shape)
         words: Any = {"kind": "statistical", "method": "Gibbs sampling", "confidence": level}
         with np.errstate(divide="ignore"):
             low, high = (np.log(end) - np.log1p(-end) for end in (lower, upper))

@@ -120,7 +120,7 @@ def enumerate_subsets(
     low = _low(padded, terms)
     built = [_built(term, order, padded, low) for term in terms]
     reference = math.fsum(entry.expected for entry in built)
-    tau = 1.01 * (prior_error + weights_error + math.fsum(one.error for one in built))
+    tau = 1.01 * (prior_error + weights_error + math.fsum(element.error for element in built))
     sweep = _sweep(built, low, odds, weights, reference, n_jobs)
     if sweep.most < _IMPOSSIBLE:
         raise DomainError(

@@ -70,8 +70,8 @@ def _removal_of_responses() -> Game:
 def _worst_pair_of_one_step() -> Game:
     """Two of five records, geometric noise of ratio 1/2; what lies beyond the two means has one likelihood ratio."""
     base: Masses = {(0,): Fraction(2, 3), (1,): Fraction(1, 6), (2,): Fraction(1, 6)}
-    moved: Masses = {(0,): Fraction(1, 6), (1,): Fraction(1, 6), (2,): Fraction(2, 3)}
-    sampled = _mixed({1: (Fraction(2, 5), moved), 0: (Fraction(3, 5), base)})
+    shifted: Masses = {(0,): Fraction(1, 6), (1,): Fraction(1, 6), (2,): Fraction(2, 3)}
+    sampled = _mixed({1: (Fraction(2, 5), shifted), 0: (Fraction(3, 5), base)})
     twice = _hockey_stick(_product(sampled, sampled), _product(base, base), Fraction(2))
     one_each = _hockey_stick(_product(sampled, base), _product(base, sampled), Fraction(2))
     above, below = sampled[2,], base[2,]
@@ -183,13 +183,13 @@ def _two_in_advance(shift: float) -> float:
 
 def _counts(number: int, probabilities: Sequence[Fraction]) -> dict[tuple[int, ...], Fraction]:
     """Distribution of how many of so many reports have each value."""
-    found: dict[tuple[int, ...], Fraction] = {}
+    result: dict[tuple[int, ...], Fraction] = {}
     for counts in _compositions(number, len(probabilities)):
         mass = Fraction(math.factorial(number))
         for n, p in zip(counts, probabilities, strict=True):
             mass *= p**n / math.factorial(n)
-        found[counts] = mass
-    return found
+        result[counts] = mass
+    return result
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -197,18 +197,18 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
         yield (total,)
         return
     for first in range(total + 1):
-        for rest in _compositions(total - first, parts - 1):
-            yield (first, *rest)
+        for composition in _compositions(total - first, parts - 1):
+            yield (first, *composition)
 
 
 def _plus_one(counts: Masses, probabilities: Sequence[Fraction]) -> Masses:
     """The same with one more report of these probabilities."""
-    found: dict[tuple[int, ...], Fraction] = {}
+    result: dict[tuple[int, ...], Fraction] = {}
     for number, mass in counts.items():
         for j, p in enumerate(probabilities):
             more = (*number[:j], number[j] + 1, *number[j + 1 :])
-            found[more] = found.get(more, Fraction(0)) + mass * p
-    return found
+            result[more] = result.get(more, Fraction(0)) + mass * p
+    return result
 
 
 def _mixed(parts: Mapping[int, tuple[Fraction, Masses]]) -> dict[tuple[int, ...], Fraction]:
