@@ -76,16 +76,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     step.add_argument("--step", nargs="+", metavar=("KIND", "NAME=VALUE"), help="any kind of a table of steps with its "
         "parameters, such as: laplace scale=2, or fixed_size size=64 sample=8 sigma=2")  # fmt: skip
     step.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
-    question = parser.add_argument_group("what is asked")
-    question.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
-    question.add_argument("--delta", metavar="GRID", help="epsilon at these; 0 asks for the largest loss")
-    question.add_argument("--least-sigma", action="store_true", help="least sigma for --epsilon and --delta, with --rate "
+    goal = parser.add_argument_group("what is asked")
+    goal.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
+    goal.add_argument("--delta", metavar="GRID", help="epsilon at these; 0 asks for the largest loss")
+    goal.add_argument("--least-sigma", action="store_true", help="least sigma for --epsilon and --delta, with --rate "
         "and --count")  # fmt: skip
-    question.add_argument("--largest-count", action="store_true", help="most steps for --epsilon and --delta, with "
+    goal.add_argument("--largest-count", action="store_true", help="most steps for --epsilon and --delta, with "
         "--sigma and --rate, or of the one step of FILE")  # fmt: skip
-    question.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
+    goal.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
         "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
-    question.add_argument("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are "
+    goal.add_argument("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are "
         "neighbours, of events of dp_accounting and of samples (default: add_or_remove)")  # fmt: skip
     add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
     add("--csv", action="store_true", help="print CSV instead of the table")

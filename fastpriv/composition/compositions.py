@@ -512,9 +512,8 @@ class Composition(PairObject):
             warned(
                 "the answer is that of p against q as passed, direction 'forward', and that of q against p is larger: "
                 f"at epsilon = {float(epsilon[requested[k]])!r} {name} is at most {rounded_up(ends[0], 6)} forward and "
-                f"at least {rounded_down(ends[1], 6)} backward. Pass direction='worst' for neighbours of which either may "
-                "be p, and direction='forward' for this "
-                "order alone.", UserWarning,
+                f"at least {rounded_down(ends[1], 6)} backward. Pass direction='worst' for neighbours of which either "
+                "may be p, and direction='forward' for this order alone.", UserWarning,
             )  # fmt: skip
 
     def _estimate(self, directions: list[BoundingPairs], grid: FloatArray, text: str = "") -> Estimate:

@@ -95,7 +95,7 @@ class Stacks(NamedTuple):
 
 
 def stacks_of(distributions: Mapping[str, Any], axes: tuple[int, ...] = (), parameter: str = "") -> Stacks:
-    """Check and broadcast stacks and mixtures, by the names of their arguments, with the leading axes of a parameter."""
+    """Check and broadcast stacks and mixtures, by the names of arguments, with the leading axes of a parameter."""
     stacks: list[MixtureStack] = []
     singles: list[GaussianMixture | None] = []
     for name, item in distributions.items():

@@ -8,7 +8,7 @@ from mpmath import log
 
 from fastpriv import GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose, special
 from fastpriv.base.quadrature_rules import gauss_legendre
-from fastpriv.composition import engines
+from fastpriv.composition import engines, many_sampled_gaussians
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.many_sampled_gaussians import small_rate_bounds
 from fastpriv.composition.two_sampled_gaussians import two_release_bounds
@@ -120,7 +120,8 @@ def test_many_two_releases_by_both_methods():
 
 @pytest.mark.parametrize(("sigma", "rate", "count"), [(1.0, 1e-3, 100), (3.0, 5e-4, 30)])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_other_contours_overlap(sigma, rate, count, direction):
+def test_other_contours_overlap(monkeypatch, sigma, rate, count, direction):
+    monkeypatch.setattr(many_sampled_gaussians, "_MOST_PARTICIPATIONS", 1.0)
     steps, epsilon = steps_of([(sigma, rate, count)], direction), np.array([0.0, 0.5, 1.0]) * rate * count**0.5
     one, other = small_rate_bounds(steps, epsilon), contour_bounds(steps, epsilon)
     assert (one.upper - one.lower < 1e-8).all()

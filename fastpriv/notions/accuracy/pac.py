@@ -228,7 +228,7 @@ def _question(target: ArrayLike, alpha: Any, norm: float) -> _Question:
 def _request(function: Callable[..., Any], sampling: Sampling | None, options: SamplingOptions) -> Request:
     """The options of a call, of which those that counted samples do not have must be left out."""
     request = sampling_request(function, sampling, options if sampling is not None else _DEFAULTS | options)
-    for name in ("interval", "executor", "store"):
+    for name in ("interval", "executor"):
         if getattr(request, name) != getattr(Sampling, name):
             raise DomainError(
                 f"{name} must be left out for counted samples; got {validate.shown(getattr(request, name))}. Their "

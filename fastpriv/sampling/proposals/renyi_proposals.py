@@ -258,7 +258,7 @@ def renyi_integral_bounds(p: GaussianMixture, q: GaussianMixture, order: float) 
         for side in (p, q)
         for x in (side.means, side.sigmas)
     )
-    mu, s = mu[:, None], s[:, None]
+    mu, s, nu, t = mu[:, None], s[:, None], nu[None], t[None]
     a, b = order, 1.0 - order
     r = b * s * s + a * t * t
     parts = (b * np.log(s), a * np.log(t), -0.5 * np.log(r), -0.5 * a * b * ((mu - nu) / r * (mu - nu)))
