@@ -80,7 +80,9 @@ class Conversion(Formula):
     function : str
         Its name in ``fastpriv.conversions``.
     form, reference, assumptions, domain, note, holds
-        As for ``Formula``, and what else that has.
+        As for ``Formula``.
+    rising, falling, widening, joint, only
+        As for ``Formula``: how bounds of arguments are carried through.
     result : str
         The parameter that it yields.
     module : str
@@ -138,6 +140,7 @@ _ACCURACY = (
     "**Accuracy**: 1e-14 relative, where the bounds are not wider, against mpmath\n"
     "(tests/enclosures/test_conversions_values.py)."
 )
+# The errors in the docstring of a conversion that states no other.
 _RAISES = "DomainError\n    For a number outside its range.\nShapeError\n    For shapes that do not broadcast."
 _WIDTH = 116  # columns of a docstring without its indent
 
@@ -178,7 +181,7 @@ def conversion(
                 for name, parameter in parameters.items()
                 if name != "form" and exclusive.get(name, formula.form) == formula.form
             }
-            rows.append(_row(source, target, function, formula, taken, formula.form == default))
+            rows.append(_conversion_row(source, target, function, formula, taken, formula.form == default))
         DECLARED.extend(rows)
         public.__doc__ = _docstring(function, rows, exclusive)
         return public
@@ -197,7 +200,7 @@ def _check_exclusive(form: str, arguments: dict[str, Any], exclusive: dict[str, 
             raise DomainError(f"{name} must be given where form is {form!r}; got None. {PARAMETERS[name].text}")
 
 
-def _row(
+def _conversion_row(
     source: str, target: str, function: Callable[..., Estimate], formula: Formula, taken: dict[str, bool], default: bool
 ) -> Conversion:
     """The row of one formula; ``taken`` says of each parameter whether it is required."""

@@ -44,8 +44,9 @@ _METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"  # ``method``: the formula a
 _HALVINGS = 44  # of the logarithm of an order: the interval of 1340 shrinks to 1e-10
 # bound: tested by enclosures/test_conversions_values - where limits take the place of a search
 _LEAST_STEP, _MOST_STEP = 1e-290, 1e290  # range of the order less 1 that is searched
-# Orders less 1 that are tried beside the best one, as parts of it, which the tangents take up to this size.
+# Orders less 1 that are tried beside the best one, as parts of it.
 _STEP_FRACTIONS = np.array([0.0, 2.0**-6, 2.0**-4, 0.25, 0.5, 1.0])
+# The largest order less 1 that the tangents take.
 _MOST_TANGENT_STEP = 1e15
 
 

@@ -98,7 +98,7 @@ SENT = {
     ),
     "pac_accuracy": lambda **k: notions.pac_accuracy(median, None, 0.0, [0.5, 1.0], rng=1, atol=2e-3, **k),
     "robust_accuracy": lambda **k: notions.robust_accuracy(
-        GaussianMechanism(1.0), [0.0, 1.0], 0.0, 2.0, method="sampled", rng=1, atol=0.01, **k
+        GaussianMechanism(1.0), [0.0, 1.0], 0.0, 2.0, method="direct", rng=1, atol=0.01, **k
     ),
     "leakage_study": lambda **k: leakage.leakage_study(
         leakage.SoftmaxRegression(4, 3), RELEASED[:60, :4], np.arange(60) % 3, [leakage.Protection()], pool=20, batch=2,

@@ -110,7 +110,8 @@ def renyi_divergence(
     def displacement_error(factor: OneDimensionalFactor) -> float:
         if order == 1.0:
             return 2 * factor.displacement * _posterior_mean_gap(factor)
-        return 2 * order * factor.displacement * factor.diameter
+        # An infinite order times no displacement is no error.
+        return 2 * order * factor.displacement * factor.diameter if factor.displacement else 0.0
 
     total = _sum_over_factors(p, q, divergence, displacement_error)
     if total is None and math.isfinite(order) and is_single_gaussian(p) and is_single_gaussian(q):

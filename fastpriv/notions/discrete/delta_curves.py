@@ -35,7 +35,7 @@ from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChanne
 from ...kernels import _channel_blocks, _channel_pairs, _channel_quantities
 from . import product_channels
 from .channel_with_prior import ChannelWithPrior, Prior, with_distinct_rows
-from .dense_quantities import RowBlocks, is_one_block
+from .dense_quantities import RowBlocks, is_one_block, is_plain
 from .quantities import brackets
 from .stack_quantities import (
     StackWithPriors,
@@ -124,6 +124,11 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
         return _curve_estimate(levels, levels, levels, levels, 0.0, True, epsilon, "no epsilon")
     sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
     end = max(side.upper for side in sides.values())
+    if is_plain(model):
+        numbers, tiny, scaled = _plain_lip_curves(StackWithPriors.of_one(model), levels[None], 1, progress)
+        if not scaled.any():
+            value, lower, upper = numbers[:, 0]
+            return _curve_estimate(value, lower, upper, levels, end, not tiny[0], epsilon, _LIP_METHOD)
     classes = type_classes(model) if model.prior is None and structured.is_symmetric(model.channel) else None
     gap, lower_known = model.channel.mass_gap, True
     curve: Curve

@@ -31,6 +31,7 @@ __all__ = [
 
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
 _PAIRS_PER_TASK = 4096  # pairs in one task at most: their results take 1 MB
+_ZERO = np.zeros(1, dtype=np.intp)  # the position of the only channel and prior of a stack of one
 _SUM_TOLERANCE = validate.sum_tolerance(np.float64)  # how far the sum of a prior may be from 1
 
 
@@ -44,6 +45,13 @@ class StackWithPriors(NamedTuple):
     channel: IndexArray  # (s,)
     prior: IndexArray  # (s,)
     errors: Mapping[Index, str]  # of the pairs whose channel or prior is invalid
+
+    @classmethod
+    def of_one(cls, model: ChannelWithPrior) -> StackWithPriors:
+        """The stack of one written channel with its prior."""
+        channel: Any = model.channel
+        priors = None if model.prior is None else model.prior[None]
+        return cls(channel.cells[None], np.array([channel.mass_gap]), priors, (), _ZERO, _ZERO, {})
 
     @property
     def size(self) -> int:
