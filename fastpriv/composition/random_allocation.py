@@ -274,7 +274,7 @@ class Allocation(StructuredSampling):
 
     def __init__(self, base: Any, steps: int, times: int = 1) -> None:
         number = validate.count("steps", steps, 1, _MAX_STEPS)
-        if isinstance(base, (tuple, list)) and len(base) == 2:
+        if isinstance(base, tuple) and len(base) == 2:
             base = tuple(Pmf(np.arange(len(x)), x) if isinstance(x, (list, np.ndarray)) else x for x in base)
         self._set(base=base, steps=number, times=validate.count("times", times, 1, number))
         self._bounding_pairs()  # raises
@@ -290,10 +290,7 @@ class Allocation(StructuredSampling):
             base = (curves.forward, curves.backward)
         read = read_pair("base", base)
         both = (*read.forward.dominated, read.forward.dominating)
-        if len(both[0]) != 1 or len(both[-1]) != 1:
-            raise DomainError(
-                f"base must be one pair; got {validate.shown(base)}, which is several. Pass one mechanism of a step."
-            )
+        assert len(both[0]) == len(both[-1]) == 1, "one object has one pair"
         if isinstance(base, AnyChannel) and read.forward != read.backward:
             raise DomainError(
                 f"base must say which of its laws is that of a step with the record; got {validate.shown(base)}. Pass "
