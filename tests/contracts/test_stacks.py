@@ -57,6 +57,7 @@ def same_bits(estimate, index, one):
     assert all(part in estimate.method for part in one.method.split("; "))
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("logs", [False, True])
 @pytest.mark.parametrize("seed", range(2))

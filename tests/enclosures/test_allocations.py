@@ -54,7 +54,9 @@ def test_discrete_laws_in_fractions(laws, steps, times):
     assert worst < 1e-10
 
 
-@pytest.mark.parametrize(("sigma", "steps"), [(1.0, 2), (1.0, 10), (0.5, 40), (0.2, 10), (3.0, 1000)])
+@pytest.mark.parametrize(("sigma", "steps"), [
+    (1.0, 2), (1.0, 10), (0.5, 40), (0.2, 10), pytest.param(3.0, 1000, marks=pytest.mark.slow)
+])  # fmt: skip
 def test_normal_noise_on_a_grid_of_losses_is_the_random_allocation(sigma, steps):
     pair = GaussianMixture.single(1.0, sigma), GaussianMixture.single(0.0, sigma)
     for direction in DIRECTIONS:
@@ -67,6 +69,7 @@ def test_normal_noise_on_a_grid_of_losses_is_the_random_allocation(sigma, steps)
             sigma, steps).delta(0.3, direction=direction)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "epsilon"), [(1.0, 0.25), (1.0, 0.7), (0.2, 2.0), (5.0, 0.01)])
 def test_two_steps_of_laplace_noise(scale, epsilon):
     """By quadrature over the loss of the first step: what is left is the curve of one step, at another level."""

@@ -35,6 +35,7 @@ def test_banded_matrices(bins, sigma, epsilon):
         assert found.upper <= 1.5 * found.lower
 
 
+@pytest.mark.slow
 def test_entries_that_are_all_alike_are_exact():
     """All patterns share a step: the Gaussian mechanism of that step, and an allocation of the others."""
     patterns = np.hstack([np.ones((8, 1)), np.eye(8)])
@@ -63,6 +64,7 @@ def test_random_matrices_by_quadrature(seed):
         assert truth * (1 - 1e-6) <= found.upper
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_unequal_patterns_by_sampling(seed):

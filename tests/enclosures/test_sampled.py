@@ -242,6 +242,7 @@ def test_fixed_size_is_not_poisson():
     inside(other.delta(1.0), 2.7e-4, 2)
 
 
+@pytest.mark.slow
 def test_two_steps_of_replaced_records():
     """Bounds of two steps: the composition of the curve of one from above, one data set each from below."""
     steps = compose(FixedSizeSampled(GaussianMechanism(2.0, 1.0), 64, 8, relation="replace_one"), 2)

@@ -103,6 +103,7 @@ def random_pairs(generator, number):
         yield p / p.sum(), q / q.sum()
 
 
+@pytest.mark.slow
 def test_bounds_hold_for_every_order():
     generator, ratio = np.random.default_rng(11), 0.0
     for p, q in random_pairs(generator, 60):
@@ -150,6 +151,7 @@ def test_numbers_of_normal_runs():
         assert f"{compose(Selected(pair, runs, order=order)).delta(0.5, direction='forward').value:.4f}" == number
 
 
+@pytest.mark.slow
 def test_many_levels_and_several_releases_of_normal_runs():
     one = Selected(GaussianMechanism(2.0, 1.0), RUNS["many"][0], order="largest")
     levels = np.linspace(0.0, 3.0, 40)

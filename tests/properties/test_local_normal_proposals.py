@@ -114,6 +114,7 @@ def test_covariances_that_rounding_leaves_indefinite_are_not_used():
     assert log_hockey_stick_divergence(*mixtures, [1.0, 15.0], **words).upper[1] < -700.0
 
 
+@pytest.mark.slow
 def test_a_divergence_that_all_but_vanishes_is_sampled_without_local_normals():
     """Exponents near 1e15 leave a singular matrix."""
     laws = []
