@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from mpmath import findroot, inf, log, mp, mpf, ncdf, npdf, quad
+from mpmath import exp, findroot, inf, log, mp, mpf, ncdf, npdf, quad
 
 from fastpriv import DomainError, GaussianMixture
 from fastpriv.composition import privacy_profile
@@ -25,11 +25,12 @@ from fastpriv.studies.membership import (
 
 
 class Truth:
-    """Memberships, their probabilities and the distribution of a Gaussian release of one attribute, in 18 digits."""
+    """Memberships, their probabilities and the distribution of a release of one attribute, in 25 digits."""
 
-    def __init__(self, column, prior, sigma):
+    def __init__(self, column, prior, noise, clip):
         people = len(column)
-        self.people, self.sigma = people, mpf(sigma)
+        self.people, self.clip = people, clip
+        self.normal = isinstance(noise, GaussianNoise)
         every = [b for b in itertools.product((0, 1), repeat=people) if any(b)]
         if isinstance(prior, FixedSizeMembership):
             every = [b for b in every if sum(b) == prior.n0]
@@ -40,28 +41,48 @@ class Truth:
         total = mp.fsum(weights)
         groups = {}
         for b, w in zip(every, weights, strict=True):
-            mean = mpf(sum(x * y for x, y in zip(b, column, strict=True))) / sum(b)
-            group = groups.setdefault(mean, [mpf(0), [mpf(0)] * people, []])
+            n = sum(b)
+            mean = mpf(sum(x * y for x, y in zip(b, column, strict=True))) / n
+            scale = mpf(float(noise.scale_of(np.array(n))))
+            group = groups.setdefault((mean, scale), [mpf(0), [mpf(0)] * people, []])
             group[0] += w / total
             group[1] = [x + w / total * one for x, one in zip(group[1], b, strict=True)]
             group[2].append(w / total)
-        self.means = list(groups)
+        self.means, self.scales = [m for m, _ in groups], [s for _, s in groups]
         self.weights = [g[0] for g in groups.values()]
         self.member = [[g[1][k] / g[0] for g in groups.values()] for k in range(people)]  # P(b_k = 1 | class)
         self.given = mp.fsum(x * log(g[0] / x) for g in groups.values() for x in g[2])
 
     def density(self, r, i):
-        return npdf(r, self.means[i], self.sigma)
+        m, s = self.means[i], self.scales[i]
+        return npdf(r, m, s) if self.normal else exp(-abs(r - m) / s) / (2 * s)
+
+    def below(self, r, i):
+        z = (r - self.means[i]) / self.scales[i]
+        if self.normal:
+            return ncdf(z)
+        return exp(z) / 2 if z < 0 else 1 - exp(-z) / 2
 
     def joint(self, r):
         return [w * self.density(r, i) for i, w in enumerate(self.weights)]
 
+    def atoms(self):
+        """The vectors of joint probabilities of the atoms, if there are any."""
+        low = [w * self.below(mpf(0), i) for i, w in enumerate(self.weights)]
+        high = [w * self.below(2 * self.means[i] - 1, i) for i, w in enumerate(self.weights)]
+        return [low, high] if self.clip else []
+
     def edges(self):
-        """Ends of panels, to 12 sigmas beyond the outer means."""
-        return sorted({m + k * self.sigma for m in self.means for k in (-12, -4, 0, 4, 12)})
+        ends = (mpf(0), mpf(1)) if self.clip else (-inf, inf)
+        steps = (-12, -4, 0, 4, 12) if self.normal else (-60, -6, 0, 6, 60)
+        cuts = {m + k * s for m, s in zip(self.means, self.scales, strict=True) for k in steps}
+        return [ends[0], *sorted(c for c in cuts if ends[0] < c < ends[1]), ends[1]]
 
     def integral(self, function):
-        return quad(lambda r: function(self.joint(r)), self.edges(), maxdegree=5)
+        edges = self.edges()
+        if not self.clip:
+            edges = edges[1:-1]  # 12 sigmas or 60 scales beyond the last mean
+        return quad(lambda r: function(self.joint(r)), edges, maxdegree=6) + sum(map(function, self.atoms()))
 
     def joint_risk(self):
         return self.given + self.integral(lambda u: mp.fsum(x * log(mp.fsum(u) / x) for x in u if x > 0))
@@ -79,25 +100,29 @@ class Truth:
         total = mpf(0)
         for k in range(self.people):
             a = [w * (p - gamma) for w, p in zip(self.weights, self.member[k], strict=True)]
+            for u in self.atoms():
+                total += max(mp.fsum(x * (p - gamma) for x, p in zip(u, self.member[k], strict=True)), 0)
             phi = lambda r, a=a: mp.fsum(x * self.density(r, i) for i, x in enumerate(a))
-            edges = self.edges()
-            pairs = itertools.pairwise(edges)
-            fine = [low + (high - low) * (mpf(j) + 0.3) / 3 for low, high in pairs for j in range(3)]
-            fine = [edges[0], *fine, edges[-1]]
+            cuts = self.edges()
+            inner = cuts if self.clip else cuts[1:-1]
+            pairs = itertools.pairwise(inner)
+            fine = [low + (high - low) * (mpf(j) + 0.3) / 8 for low, high in pairs for j in range(8)]
+            fine = [inner[0], *fine, inner[-1]]
             signs = [phi(r) for r in fine]
             roots = [
-                findroot(phi, ends, solver="anderson", tol=1e-30, verify=False)
+                findroot(phi, ends, solver="anderson", tol=1e-40, verify=False)
                 for ends, x, y in zip(itertools.pairwise(fine), signs[:-1], signs[1:], strict=True) if x * y < 0
             ]  # fmt: skip
-            for low, high in itertools.pairwise([-inf, *roots, inf]):
-                mass = [ncdf((high - m) / self.sigma) - ncdf((low - m) / self.sigma) for m in self.means]
+            for low, high in itertools.pairwise([cuts[0], *roots, cuts[-1]]):
+                mass = [(self.below(high, i) if high != inf else 1) - (self.below(low, i) if low != -inf else 0)
+                        for i in range(len(a))]  # fmt: skip
                 total += max(mp.fsum(x * y for x, y in zip(a, mass, strict=True)), 0)
         return total
 
 
 @pytest.fixture(autouse=True)
 def _digits():
-    with mp.workdps(18):
+    with mp.workdps(25):
         yield
 
 
@@ -110,45 +135,66 @@ def test_the_known_example():
 
 
 CASES = [
-    ([1, 0, 1], BernoulliMembership(0.5), 0.1),
-    ([1, 0, 0], BernoulliMembership(0.3), 1e-3),
-    ([1, 0, 1], BernoulliMembership([0.1, 0.5, 0.9]), 0.05),
-    ([1, 1, 0, 0], FixedSizeMembership(2), 100.0),
-    ([1, 1, 0, 0], FixedSizeMembership(2), 0.5),
-    ([1, 0, 0], BernoulliMembership(1e-6), 0.3),
-    ([1, 0], BernoulliMembership(1 - 1e-9), 50.0),
+    ([1, 0, 1], BernoulliMembership(0.5), GaussianNoise(0.1), False),
+    ([1, 0, 0], BernoulliMembership(0.3), GaussianNoise(1e-3), True),
+    ([1, 0, 1], BernoulliMembership([0.1, 0.5, 0.9]), GaussianNoise(0.05), True),
+    ([1, 1, 0, 0], FixedSizeMembership(2), GaussianNoise(100.0), True),
+    ([1, 1, 0, 0], FixedSizeMembership(2), GaussianNoise(0.5), False),
+    ([1, 0, 1, 1], BernoulliMembership(0.2), LaplaceNoise(0.1), True),
+    ([1, 0, 1, 1], BernoulliMembership(0.2), LaplaceNoise(0.1), False),
+    ([1, 0, 0], FixedSizeMembership(1), LaplaceNoise(1e-3), False),
+    ([1, 0, 0], BernoulliMembership(0.6), LaplaceNoise([1.0, 0.3, 0.1]), False),
+    ([1, 0, 0], BernoulliMembership(0.6), LaplaceNoise([1.0, 0.3, 0.1]), True),
+    ([1, 0, 0], BernoulliMembership(0.6), GaussianNoise([1.0, 0.3, 0.1]), False),
+    ([1, 0, 0], BernoulliMembership(1e-6), GaussianNoise([1.0, 0.3, 0.1]), True),
+    ([1, 0], BernoulliMembership(1 - 1e-9), LaplaceNoise(50.0), True),
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_one_attribute(case):
-    column, prior, sigma = CASES[case]
-    model = FrequencyRelease(Panel([[x] for x in column]), prior, GaussianNoise(sigma))
-    truth = Truth(column, prior, sigma)
+    column, prior, noise, clip = CASES[case]
+    model = FrequencyRelease(Panel([[x] for x in column]), prior, noise, clip=clip)
+    truth = Truth(column, prior, noise, clip)
     joint, people, marginal = bgp_risk(model, kind="joint"), conditional_entropies(model), bgp_risk(model)
     assert joint.kind == people.kind == marginal.kind == "certified"
     known = truth.joint_risk()
     assert joint.lower <= known <= joint.upper
-    assert joint.width <= 2e-11
+    assert joint.width <= max(1e-12 * joint.value, 1e-18)
     persons = [truth.person_risk(k) for k in range(len(column))]
     for k, one in enumerate(persons):
         assert people.lower[k] <= one <= people.upper[k]
-        assert people.width[k] <= 1e-11
+        assert people.width[k] <= max(1e-12 * people.value[k], 1e-18)
     assert marginal.lower <= mp.fsum(persons) <= marginal.upper
     gammas = [0.2, 0.5]
     gains = bwma(model, gammas)
     for i, gamma in enumerate(gammas):
         known = truth.gain(mpf(gamma))
         assert gains.lower[i] - 1e-20 <= known <= gains.upper[i] + 1e-20
-        assert gains.width[i] <= 2e-11
+        assert gains.width[i] <= 5e-12
+
+
+def test_risks_that_are_very_small():
+    """Two people, one member, frequencies 0 and 1 twelve sigmas apart: the risk is of the size of e^-18."""
+    model = FrequencyRelease(Panel([[1], [0]]), FixedSizeMembership(1), GaussianNoise(1 / 12))
+    truth = Truth([1, 0], FixedSizeMembership(1), GaussianNoise(1 / 12), False)
+    known = quad(lambda r: truth_entropy(truth.joint(r)), [-0.5, 0.0, 0.3, 0.45, 0.5, 0.55, 0.7, 1.0, 1.5])
+    found = bgp_risk(model, kind="joint")
+    assert known < 1e-7
+    assert found.lower <= known <= found.upper
+    assert found.width <= 1e-11 * float(known)
+
+
+def truth_entropy(u):
+    return mp.fsum(x * log(mp.fsum(u) / x) for x in u)
 
 
 def test_advantage_is_a_hockey_stick_divergence():
     """(1 - g) q_k H(P_k1 || P_k0) at e^epsilon = g (1 - q_k) / ((1 - g) q_k), by the divergence of mixtures."""
     column, sigma, gamma = [1, 0, 1, 0, 0], 0.2, 0.35
     prior = BernoulliMembership(0.4)
-    truth = Truth(column, prior, sigma)
+    truth = Truth(column, prior, GaussianNoise(sigma), False)
     weights, total = np.array(truth.weights, dtype=float), 0.0
     for k in range(5):
         member = np.array(truth.member[k], dtype=float)
@@ -161,22 +207,40 @@ def test_advantage_is_a_hockey_stick_divergence():
     assert bwma(model, gamma).value == pytest.approx(total, abs=1e-13)
 
 
-def test_gaussian_releases_of_one_attribute_are_one():
-    """Further Gaussian releases pool with weights 1 / sigma^2, and their certified risk is that of drawn releases."""
-    panel, prior = Panel([[1], [0], [1], [0], [0]]), BernoulliMembership(0.3)
-    both = CombinedReleases([FrequencyRelease(panel, prior, GaussianNoise(s)) for s in (0.1, 0.1 / np.sqrt(2))])
-    alone, _ = both.pooled([[0.5], [0.5]])
-    assert alone.noise.sigma == pytest.approx(0.1 / np.sqrt(3), rel=1e-15)
+def test_releases_that_reduce_to_one_number():
+    """Copies and complements of a column, and further Gaussian releases, pool with weights 1 / sigma^2."""
+    column = np.array([1, 0, 1, 0, 0])
+    prior = BernoulliMembership(0.3)
+    one = FrequencyRelease(Panel(column[:, None]), prior, GaussianNoise(0.1 / np.sqrt(3)))
+    columns = np.stack([column, 1 - column, 0 * column + 1, column], axis=1)
+    copies = FrequencyRelease(Panel(columns), prior, GaussianNoise(0.1))
+    both = CombinedReleases([
+        FrequencyRelease(Panel(column[:, None]), prior, GaussianNoise(s)) for s in (0.1, 0.1 / np.sqrt(2))
+    ])  # fmt: skip
     for kind in ("joint", "marginal"):
-        known, drawn = bgp_risk(alone, kind=kind), bgp_risk(both, kind=kind, samples=512, rng=1, confidence=0.999)
-        assert (known.kind, drawn.kind) == ("certified", "statistical")
-        assert drawn.lower <= known.value <= drawn.upper
+        found = [bgp_risk(model, kind=kind) for model in (one, copies, both)]
+        assert all(x.kind == "certified" for x in found)
+        assert max(x.value for x in found) - min(x.value for x in found) <= 1e-13
+    constant = FrequencyRelease(Panel(np.ones((4, 2), dtype=int)), prior, LaplaceNoise(0.1), clip=True)
+    assert bgp_risk(constant, kind="joint").value == pytest.approx(prior.entropy(4).value, abs=1e-14)
+
+
+def test_clipped_laplace_noise_tells_as_much():
+    for scale in (1e-3, 0.1, 3.0):
+        models = [FrequencyRelease(Panel([[1], [0], [1]]), BernoulliMembership(0.5), LaplaceNoise(scale), clip=clip)
+                  for clip in (False, True)]  # fmt: skip
+        for kind in ("joint", "marginal"):
+            first, second = (bgp_risk(model, kind=kind).value for model in models)
+            assert abs(first - second) <= 1e-15
+    normal = [FrequencyRelease(Panel([[1], [0], [1]]), BernoulliMembership(0.5), GaussianNoise(0.3), clip=clip)
+              for clip in (False, True)]  # fmt: skip
+    assert bgp_risk(normal[1]).lower > bgp_risk(normal[0]).upper + 1e-3
 
 
 def test_no_noise():
     panel = Panel([[1, 0], [0, 1], [1, 1]])
     model = FrequencyRelease(panel, BernoulliMembership(0.5), NoNoise())
-    assert bgp_risk(model, kind="joint").upper <= 1e-11  # all frequencies differ
+    assert bgp_risk(model, kind="joint").value == 0.0  # all frequencies differ
     assert bgp_risk(model).value == 0.0
     same = FrequencyRelease(Panel([[1], [1], [0]]), BernoulliMembership(0.5), NoNoise())
     # frequencies: 1 of {1}, {2}, {1, 2}; 0 of {3}; 1/2 of {1, 3}, {2, 3}; 2/3 of all
@@ -196,7 +260,7 @@ MODELS = [
 ]
 
 
-def test_a_type_whose_density_is_denormal():
+def test_a_class_whose_density_is_denormal():
     """Quotients of densities that overflow: two people of three have frequency 0, far from the others."""
     model = FrequencyRelease(Panel([[0], [1], [0]]), BernoulliMembership(0.5), GaussianNoise(0.02))
     found = conditional_entropies(model)
@@ -210,15 +274,32 @@ def test_several_attributes(model):
     alone = [FrequencyRelease(model.panel, model.prior, model.noise, clip=model.clip, attributes=[j])
              for j in range(model.n_attributes)]  # fmt: skip
     for kind in ("joint", "marginal"):
-        found = bgp_risk(model, kind=kind, samples=128, rng=1, confidence=0.999)
+        found = bgp_risk(model, kind=kind, samples=512, rng=1, confidence=0.999)
         assert found.kind == "statistical"
-        assert all(
-            bgp_risk(one, kind=kind, samples=128, rng=2, confidence=0.999).upper >= found.lower for one in alone
-        )
-    gains = bwma(model, [0.3, 0.7], samples=128, rng=3, confidence=0.999)
+        assert all(bgp_risk(one, kind=kind).upper >= found.lower for one in alone)
+    gains = bwma(model, [0.3, 0.7], samples=512, rng=2, confidence=0.999)
     assert gains.kind == "statistical"
-    for one in alone:
-        assert (bwma(one, [0.3, 0.7], samples=128, rng=4, confidence=0.999).lower <= gains.upper).all()
+    assert all((bwma(one, [0.3, 0.7]).lower <= gains.upper).all() for one in alone)
+
+
+def test_quadrature_and_exact_are_one():
+    model = FrequencyRelease(Panel([[1], [0], [1], [0]]), BernoulliMembership(0.5), GaussianNoise(0.1), clip=True)
+    for kind in ("joint", "marginal"):
+        assert bgp_risk(model, kind=kind, method="quadrature") == bgp_risk(model, kind=kind, method="exact")
+
+
+def test_drawn_releases_of_several_attributes_that_reduce_to_one_number():
+    """Two copies of an attribute are one number: drawn releases agree with the certified integral."""
+    for prior in (BernoulliMembership([0.2, 0.5, 0.7]), FixedSizeMembership(2)):
+        model = FrequencyRelease(Panel([[1, 1, 0], [0, 0, 1], [1, 1, 0]]), prior, GaussianNoise(0.3))
+        for kind in ("joint", "marginal"):
+            known = bgp_risk(model, kind=kind)
+            drawn = bgp_risk(model, kind=kind, method="monte_carlo", samples=512, rng=1, confidence=0.999)
+            assert known.kind == "certified"
+            assert drawn.lower <= known.value <= drawn.upper
+        known = bwma(model, [0.3, 0.7])
+        drawn = bwma(model, [0.3, 0.7], method="monte_carlo", samples=512, rng=2, confidence=0.999)
+        assert ((drawn.lower <= known.value) & (known.value <= drawn.upper)).all()
 
 
 @pytest.mark.slow
@@ -239,9 +320,10 @@ def test_what_is_refused():
     model = FrequencyRelease(panel, prior, GaussianNoise(0.5))
     with pytest.raises(DomainError, match="method must be 'monte_carlo' for this model; got 'exact'"):
         bgp_risk(model, method="exact")
-    for noise, clip in ((LaplaceNoise(0.5), False), (LInfinityNoise(0.5), False), (GaussianNoise(0.5), True)):
-        with pytest.raises(DomainError, match="method must be 'monte_carlo' for this model"):
-            bgp_risk(FrequencyRelease(Panel([[1], [0]]), prior, noise, clip=clip), method="exact")
+    with pytest.raises(DomainError, match="method must be 'monte_carlo' for this model; got 'quadrature'"):
+        bgp_risk(model, method="quadrature")
+    with pytest.raises(DomainError, match="method must be 'monte_carlo' for this model"):
+        bgp_risk(FrequencyRelease(Panel([[1, 0], [0, 1]]), prior, LInfinityNoise(0.5)), method="quadrature")
     many = FrequencyRelease(Panel(np.eye(25, dtype=int)), prior, GaussianNoise(0.5))
     with pytest.raises(DomainError, match="model must be of at most 24 people for posteriors of drawn"):
         bgp_risk(many)

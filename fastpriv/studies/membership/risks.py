@@ -9,17 +9,13 @@ is the least cross-entropy loss of an attacker who names a probability for each 
 
 The largest gamma-weighted membership advantage (BWMA) is sum_k E (pi_k - gamma)^+.
 
-How they are computed. A release depends on b through the type g of its frequencies (``frequency_types``). Without noise
-the risks are sums over types. A Gaussian release of one attribute is a mixture with a component for each type, and
-
-    H(b | R) = H(b) - I(g; R),
-    H(b_k | R) = h(q_k) - I(g; R) + q_k I(g; R | b_k = 1) + (1 - q_k) I(g; R | b_k = 0),
-
-h the binary entropy, q_k = P(b_k = 1), and every I the label information of a mixture. To first order an error of the
-probabilities of types relative to themselves moves H(b_k | R) by as much of itself, and I(g; R) by as much of 1 +
-I(g; R). Otherwise releases are drawn, and each posterior is computed exactly: its entropy has less variance than the
-log of the probability of the true membership.
+How they are computed. Without noise: sums over classes of memberships (``classes``). Releases that depend on b through
+one number have certified integrals (``risk_integrals``): one attribute; or several Gaussian releases, not clipped, of
+one attribute or its complement, whose mean with weights 1 / sigma^2 says all. Otherwise releases are drawn, and each
+posterior is computed exactly: its entropy has less variance than the log of the probability of the true membership.
 """
+
+# bounds: proved - four roundings of a logarithm and its sum
 
 from __future__ import annotations
 
@@ -33,29 +29,29 @@ from ...base import random_streams, validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, Information
 from ...base.monotone import in_unit
-from ...base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, enclosure
+from ...base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, enclosure
 from ...base.random_streams import RNGLike
 from ...base.values import distinct_rows
-from ...distributions import GaussianMixture
-from ...divergences import hockey_stick_divergence, label_information
 from ...sampling.statistics.intervals import replicate_interval
-from .frequency_types import MAX_TYPED_PEOPLE, PRIOR_ROUNDING, FrequencyTypes, person_entropies
+from .classes import MembershipClasses, membership_classes
 from .likelihood_terms import releases_of
 from .member_posteriors import membership_posterior
-from .noises import GaussianNoise, NoNoise
+from .noises import GaussianNoise, LInfinityNoise, NoNoise
 from .panels import Panel
 from .posterior_enumeration import MAX_PEOPLE
 from .priors import FixedSizeMembership, all_memberships
 from .releases import CombinedReleases, FrequencyRelease
+from .risk_integrals import LineModel, entropy_integrals, positive_part
 
 __all__ = ["bgp_risk", "bwma", "conditional_entropies"]
 
-_METHODS = ("auto", "exact", "monte_carlo")  # of all functions here
+_METHODS = ("auto", "exact", "quadrature", "monte_carlo")  # of all functions here
 _REPLICATES = 32  # of the releases that are drawn: Student's factor is then 4 % above the normal quantile
 _SAMPLES = 4096  # releases that are drawn by default
 _STRATIFIED_PEOPLE = 12  # people up to which memberships are drawn in proportion to their probabilities
-# bound: proved - a few roundings of logarithms, of weights and of sums of at most 20 people, relative to these terms
-_FEW_ROUNDINGS = 64 * UNIT_ROUNDOFF
+_MAX_LINE_CLASSES = 2**13  # classes of one dimension that are integrated: about a minute
+# bound: proved - sums over classes of terms that are rounded a few times, relative
+_CLASS_ERROR = 64 * UNIT_ROUNDOFF
 
 
 @in_unit
@@ -72,10 +68,10 @@ def bgp_risk(
     kind : {"marginal", "joint"}
         ``"marginal"`` is what an attacker attains who names one probability a person, ``"joint"`` the entropy of the
         whole membership, which is at most that.
-    method : {"auto", "exact", "monte_carlo"}
-        ``"exact"``: certified, of at most 20 people, for releases without noise, or of one attribute with Gaussian
-        noise of one sigma and without clipping. ``"monte_carlo"``: drawn releases with exact posteriors, of at most 24
-        people. ``"auto"``: the first that applies.
+    method : {"auto", "exact", "quadrature", "monte_carlo"}
+        ``"exact"`` or ``"quadrature"``: certified, for releases without noise or of one number: one attribute, or
+        Gaussian releases, not clipped, of one attribute and its complement. ``"monte_carlo"``: drawn releases with
+        exact posteriors, of at most 24 people. ``"auto"``: the first that applies.
     samples : int, default 4096
         Releases that are drawn, at least 64.
     confidence : float, default 0.95
@@ -88,7 +84,7 @@ def bgp_risk(
     Returns
     -------
     Estimate
-        ``certified`` by ``"exact"``, else ``statistical``.
+        ``certified`` by ``"exact"`` and ``"quadrature"``, else ``statistical``.
 
     Raises
     ------
@@ -97,9 +93,9 @@ def bgp_risk(
 
     Notes
     -----
-    **Accuracy** certified ones have an absolute width of about 1e-11 at scales from 1e-3 to 1e2.
-    ``tests/membership/test_risks.py`` compares with mpmath and sums over all memberships, and counts that intervals
-    hold at their level. Several Gaussian releases of one attribute are one: ``CombinedReleases.pooled``.
+    **Accuracy** certified ones have a relative width of about 1e-13 at scales from 1e-3 to 1e2, clipped or not; with
+    many classes of memberships the work is limited and they are wider. ``tests/membership/test_risks.py`` compares with
+    mpmath and sums over all memberships, and counts that intervals hold at their level.
 
     Source: Zhang, Venkatesaramani, De, Malin and Vorobeychik 2024, definition 4 and lemma 3, with the value of the
     lemma corrected to the sum of marginal entropies.
@@ -146,11 +142,11 @@ def conditional_entropies(
 
     Examples
     --------
-    >>> from fastpriv.membership import FixedSizeMembership, FrequencyRelease, GaussianNoise, Panel
+    >>> from fastpriv.membership import FixedSizeMembership, FrequencyRelease, LaplaceNoise, Panel
     >>> from fastpriv.membership import conditional_entropies
-    >>> model = FrequencyRelease(Panel([[1], [0], [0]]), FixedSizeMembership(1), GaussianNoise(0.5))
+    >>> model = FrequencyRelease(Panel([[1], [0], [0]]), FixedSizeMembership(1), LaplaceNoise(0.5))
     >>> conditional_entropies(model).value.round(6)
-    array([0.330707, 0.555261, 0.555261])
+    array([0.41366 , 0.578806, 0.578806])
     """
     return _entropies(model, method, samples, confidence, rng).people
 
@@ -186,7 +182,7 @@ def bwma(
 
     Notes
     -----
-    **Accuracy** certified ones have an absolute width of about 1e-11, by ``tests/membership/test_risks.py`` against
+    **Accuracy** certified ones have an absolute width of about 1e-13, by ``tests/membership/test_risks.py`` against
     mpmath.
 
     Source: Zhang et al. 2024, definition 3 and proposition 1, with joint probabilities.
@@ -201,10 +197,11 @@ def bwma(
     weights = validate.real("gamma", gamma, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
     parts, chosen = _checked(model, method, samples, confidence)
     flat = weights.reshape(-1)
-    game = None if chosen == "monte_carlo" else _certified_game(parts)
-    if game is not None:
-        value, error = _certified_gains(game, flat)
-        return _certified(value.reshape(weights.shape), error.reshape(weights.shape), "1", game.method)
+    line = None if chosen == "monte_carlo" else _line(parts)
+    if line is not None:
+        bounds = np.array([_line_bwma(line, gamma) for gamma in flat.tolist()]).reshape(-1, 2).T
+        value, error = (x.reshape(weights.shape) for x in bounds)
+        return _certified(value, error, "1", line.method)
     _refuse(chosen, parts)
 
     def gains(released: Any) -> FloatArray:
@@ -222,24 +219,12 @@ class _Entropies(NamedTuple):
     people: Estimate
 
 
-class _CertifiedGame(NamedTuple):
-    """Types of the memberships, and what is released of them; people of one kind are alike."""
+class _OneDimensionalClasses(NamedTuple):
+    """Classes of a release that says no more than one number; ``model`` is None where that number has no noise."""
 
-    types: FrequencyTypes
-    sigma: float | None  # of the noise, None where the frequencies themselves are released
-    kind_of: IntArray  # (K,)
-    entropy: Estimate  # H(b)
+    classes: MembershipClasses
+    model: LineModel | None
     method: str
-
-    def people(self) -> list[int]:
-        """One person of each kind."""
-        return np.unique(self.kind_of, return_index=True)[1].tolist()  # type: ignore[no-any-return]
-
-    def mixture(self, weights: FloatArray) -> GaussianMixture:
-        """The distribution of the release where the types have these weights."""
-        positive = weights > 0.0
-        part = weights[positive]
-        return GaussianMixture(part / part.sum(), self.types.frequencies[positive, 0], self.sigma)
 
 
 def _checked(model: Any, method: str, samples: Any, confidence: Any) -> tuple[tuple[FrequencyRelease, ...], str]:
@@ -252,11 +237,11 @@ def _checked(model: Any, method: str, samples: Any, confidence: Any) -> tuple[tu
 
 def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
     """An error for a method that does not apply."""
-    if method == "exact":
+    if method in ("exact", "quadrature"):
         raise DomainError(
             f"method must be 'monte_carlo' for this model; got {method!r} of {list(parts)!r}. Certified risks are of "
-            f"at most {MAX_TYPED_PEOPLE} people and of releases without noise, or of one attribute with Gaussian noise "
-            "and without clipping."
+            "releases without noise, or of one number: one attribute, or Gaussian releases without clipping of one "
+            "attribute and its complement."
         )
     if parts[0].n_people > MAX_PEOPLE:
         raise DomainError(
@@ -267,9 +252,9 @@ def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
 
 def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RNGLike) -> _Entropies:
     parts, chosen = _checked(model, method, samples, confidence)
-    game = None if chosen == "monte_carlo" else _certified_game(parts)
-    if game is not None:
-        return _certified_entropies(game)
+    line = None if chosen == "monte_carlo" else _line(parts)
+    if line is not None:
+        return _line_entropies(line)
     _refuse(chosen, parts)
 
     def entropies(released: Any) -> FloatArray:
@@ -285,92 +270,94 @@ def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RN
     return _Entropies(*(_statistical(item, "nats", confidence, samples) for item in parts_of))
 
 
-def _certified_game(parts: tuple[FrequencyRelease, ...]) -> _CertifiedGame | None:
-    """What certified risks are computed from, if they are known for this model."""
-    first, *further = parts
-    prior, people = first.prior, first.n_people
-    if people > MAX_TYPED_PEOPLE:
-        return None
-    sigma, method = None, "sum over types of memberships"
+def _line(parts: tuple[FrequencyRelease, ...]) -> _OneDimensionalClasses | None:
+    """The classes of what the releases depend on, if it is one number or known without noise."""
+    prior, people = parts[0].prior, parts[0].n_people
     if all(isinstance(part.noise, NoNoise) for part in parts):
         bits = np.concatenate([part.panel.to_array() for part in parts], axis=1)
-    else:
-        if further or first.clip or first.n_attributes > 1 or not isinstance(first.noise, GaussianNoise):
-            return None
-        sizes = [prior.n0] if isinstance(prior, FixedSizeMembership) else range(1, people + 1)
-        sigmas = first.noise.scale_of(np.asarray(sizes))
-        if np.ptp(sigmas) > 0.0:
-            return None
-        bits, sigma, method = first.panel.to_array(), float(sigmas[0]), "label information of mixtures"
-    keys = np.concatenate([bits, np.asarray(prior.log_prior(people).log_odds)[:, None]], axis=1)
-    kind_of = distinct_rows(keys)[1]
-    return _CertifiedGame(FrequencyTypes.of(Panel(bits), prior), sigma, kind_of, prior.entropy(people), method)
-
-
-def _certified_entropies(game: _CertifiedGame) -> _Entropies:
-    """Entropies of the membership and of each person."""
-    types = game.types
-    if game.sigma is None:
-        people, errors = person_entropies(types.members, types.others)
-        logs = -np.log(types.probabilities)
-        information = math.fsum((types.probabilities * logs).tolist())
-        error = (PRIOR_ROUNDING + _FEW_ROUNDINGS) * (1.0 + information)
-    else:
-        whole = label_information(game.mixture(types.probabilities), certified=True)
-        information, error = float(whole.value), float(whole.width) + 2.0 * PRIOR_ROUNDING * (1.0 + float(whole.upper))
-        people, errors = np.zeros((2, len(game.kind_of)))
-        for person in game.people():
-            alike = game.kind_of == game.kind_of[person]
-            people[alike], errors[alike] = _person_entropy(game, person, whole)
-    joint, rounding = float(game.entropy.value) - information, _FEW_ROUNDINGS * (1.0 + float(game.entropy.value))
-    marginal = math.fsum(people.tolist())
-    numbers = (
-        (joint, error + game.entropy.width + rounding),
-        (marginal, math.fsum(errors.tolist()) + _FEW_ROUNDINGS * marginal),
-        (people, errors),
+        classes = membership_classes(Panel(distinct_rows(bits.T)[0].T), prior, False)
+        return None if classes is None else _OneDimensionalClasses(classes, None, "sum over classes of memberships")
+    sizes = np.arange(1, people + 1)
+    by_size = not isinstance(prior, FixedSizeMembership) and any(
+        isinstance(part.noise, NoNoise) or np.ptp(_scale(part, sizes)) > 0 for part in parts
     )
-    return _Entropies(*(_certified(np.asarray(x), np.asarray(e), "nats", game.method) for x, e in numbers))
+    columns, precision = [], np.zeros(people)
+    for part in parts:
+        if isinstance(part.noise, NoNoise) or (isinstance(part.noise, LInfinityNoise) and part.n_attributes > 1):
+            return None
+        bits = part.panel.to_array()
+        varying = bits.any(axis=0) & ~bits.all(axis=0)
+        if by_size and not varying.all():
+            return None  # frequencies that are known still tell the size
+        columns += [(column, part) for column in bits.T[varying]]
+        if varying.any() and isinstance(part.noise, GaussianNoise):
+            precision += int(varying.sum()) / np.square(_scale(part, sizes))
+    if not columns:
+        classes = membership_classes(Panel(np.ones((people, 1), dtype=bool)), prior, False)
+        return None if classes is None else _OneDimensionalClasses(classes, None, "no attribute varies")
+    first, part = columns[0]
+    scale = _scale(part, sizes)
+    if len(columns) > 1:
+        same = all(np.array_equal(item, first) or np.array_equal(item, ~first.astype(bool)) for item, _ in columns)
+        if not same or any(p.clip or not isinstance(p.noise, GaussianNoise) for _, p in columns):
+            return None
+        if any(np.ptp(_scale(p, sizes)) > 0 for _, p in columns) and by_size:
+            return None  # how far they lie apart tells the scale, and so the size
+        scale = 1.0 / np.sqrt(precision)
+    classes = membership_classes(Panel(first[:, None]), prior, by_size)
+    if classes is None or len(classes.weights) > _MAX_LINE_CLASSES:
+        return None
+    line = LineModel(
+        isinstance(part.noise, GaussianNoise), classes.frequencies[:, 0], scale[classes.sizes - 1], classes.weights,
+        classes.member, classes.other, part.clip,
+    )  # fmt: skip
+    return _OneDimensionalClasses(classes, line, "certified integrals over one number")
 
 
-def _person_entropy(game: _CertifiedGame, person: int, whole: Estimate) -> tuple[float, float]:
-    """H(b_k | R) of a Gaussian release, and its error; ``whole`` is I(g; R)."""
-    sides = [side[:, person] for side in (game.types.members, game.types.others)]
-    chances = [float(side.sum()) for side in sides]
-    if not min(chances) > 0.0:
-        return 0.0, 0.0
-    parts = [label_information(game.mixture(side), certified=True) for side in sides]
-    terms = [-float(whole.value)]
-    # the sums of both sides may differ from the probabilities of the types by as much as these err
-    error = float(whole.width) + (2.0 * PRIOR_ROUNDING + _FEW_ROUNDINGS) * (2.0 + float(whole.upper))
-    for chance, other, part in zip(chances, reversed(chances), parts, strict=True):
-        log = math.log(chance) if chance < 0.5 else math.log1p(-other)
-        terms += [-chance * log, chance * float(part.value)]
-        error += chance * float(part.width)
-    value = math.fsum(terms)
-    return value, error + 2.0 * PRIOR_ROUNDING * (abs(value) + error)
+def _scale(part: FrequencyRelease, sizes: Any) -> FloatArray:
+    """The scale of the noise at numbers of members."""
+    noise: Any = part.noise
+    return np.asarray(noise.scale_of(sizes), dtype=np.float64)
 
 
-def _certified_gains(game: _CertifiedGame, gamma: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The sum over people of (1 - gamma) q_k H(P_k1 || P_k0) for each gamma, with its error."""
-    total, error = np.zeros((2, gamma.size))
-    counts = np.bincount(game.kind_of)
-    for person in game.people():
-        count = counts[game.kind_of[person]]
-        sides = [side[:, person] for side in (game.types.members, game.types.others)]
-        inside, outside = (float(side.sum()) for side in sides)
-        if game.sigma is None or not min(inside, outside) > 0.0:
-            differences = np.outer(1.0 - gamma, sides[0]) - np.outer(gamma, sides[1])
-            value, width = np.maximum(differences, 0.0).sum(axis=1), np.zeros(gamma.size)
+def _line_entropies(line: _OneDimensionalClasses) -> _Entropies:
+    """Certified entropies of the membership and of each person: those of the classes plus H(b | class)."""
+    classes = line.classes
+    if line.model is None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = [np.where(x > 0, -x * np.log(x), 0.0) for x in (classes.member, classes.other)]
+        value = np.concatenate([[0.0], (terms[0] + terms[1]) @ classes.weights])
+        error = 4 * UNIT_ROUNDOFF * np.concatenate([[0.0], np.minimum(classes.member, classes.other) @ classes.weights])
+    else:
+        value, error = entropy_integrals(line.model)
+    values = math.fsum(classes.given.tolist())
+    value[0] += values
+    error = error + _CLASS_ERROR * value
+    error[1:] = np.where(classes.member.any(axis=1) & classes.other.any(axis=1), error[1:], 0.0)
+    if len(classes.weights) == 1 and values == 0.0:
+        error[0] = 0.0
+    people, people_errors = value[1:][classes.type_of], error[1:][classes.type_of]
+    marginal = math.fsum(people.tolist())
+    marginal_error = math.fsum(people_errors.tolist()) + _CLASS_ERROR * marginal
+    numbers = ((value[0], error[0]), (marginal, marginal_error), (people, people_errors))
+    return _Entropies(*(_certified(np.asarray(x), np.asarray(e), "nats", line.method) for x, e in numbers))
+
+
+def _line_bwma(line: _OneDimensionalClasses, gamma: float) -> tuple[float, float]:
+    """The sum over people of integrals of positive parts, with its error."""
+    values, errors = [], []
+    classes = line.classes
+    counts = np.bincount(classes.type_of)
+    for count, member, other in zip(counts.tolist(), classes.member, classes.other, strict=True):
+        right, wrong = (1.0 - gamma) * member, gamma * other
+        coefficients = classes.weights * (right - wrong)
+        if line.model is None:
+            value, error = math.fsum(np.maximum(coefficients, 0.0).tolist()), 0.0
         else:
-            logs = np.array(
-                [np.log(gamma), -np.log1p(-gamma), 0 * gamma + math.log(outside), 0 * gamma - math.log(inside)]
-            )
-            curve = hockey_stick_divergence(game.mixture(sides[0]), game.mixture(sides[1]), logs.sum(axis=0))
-            value, width = ((1.0 - gamma) * inside * np.asarray(x) for x in (curve.value, curve.width))
-            width = width + _FEW_ROUNDINGS * gamma * outside * np.abs(logs).sum(axis=0)
-        rounding = (2.0 * PRIOR_ROUNDING + _FEW_ROUNDINGS) * ((1.0 - gamma) * inside + gamma * outside)
-        total, error = total + count * value, error + count * (width + rounding)
-    return total, error
+            value, error = positive_part(line.model, coefficients)
+        values.append(count * value)
+        errors.append(count * (error + _CLASS_ERROR * math.fsum((classes.weights * (right + wrong)).tolist())))
+    return math.fsum(values), math.fsum(errors)
 
 
 def _mean_over_releases(
