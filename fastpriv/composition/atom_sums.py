@@ -326,30 +326,30 @@ def _finished(table: _TiltedTable, log_mass: float) -> _TiltedTable:
     return table
 
 
-def _log_tilted_mass(one: _Atoms, theta: float) -> float:
-    top = theta * float(one.values[0])
+def _log_tilted_mass(atoms: _Atoms, theta: float) -> float:
+    top = theta * float(atoms.values[0])
     with np.errstate(under="ignore"):
-        return top + math.log(float(one.p @ np.exp(theta * (one.values - one.values[0]))))
+        return top + math.log(float(atoms.p @ np.exp(theta * (atoms.values - atoms.values[0]))))
 
 
-def _tilted(one: _Atoms, theta: float) -> FloatArray:
+def _tilted(atoms: _Atoms, theta: float) -> FloatArray:
     with np.errstate(under="ignore"):
-        weights = one.p * np.exp(theta * (one.values - one.values[0]))
+        weights = atoms.p * np.exp(theta * (atoms.values - atoms.values[0]))
     return np.asarray(weights / weights.sum())
 
 
-def _counts(one: _Atoms, theta: float, draws: int, first: IntArray, last: IntArray) -> _WeightedCounts:
+def _counts(atoms: _Atoms, theta: float, draws: int, first: IntArray, last: IntArray) -> _WeightedCounts:
     """The weights of windows of counts."""
-    centre = Fraction(math.log(draws) - _log_tilted_mass(one, theta))  # any number near this one would do
-    slopes = [log + Fraction(theta) * loss + centre for log, loss in zip(one.logs, one.losses, strict=True)]
-    weights, log_scale, left_out = count_weights(slopes, _tilted(one, theta), draws, first, last)
-    return _WeightedCounts(one.losses, [int(n) for n in first], weights, draws, log_scale - draws * centre, left_out)
+    centre = Fraction(math.log(draws) - _log_tilted_mass(atoms, theta))  # any number near this one would do
+    slopes = [log + Fraction(theta) * loss + centre for log, loss in zip(atoms.logs, atoms.losses, strict=True)]
+    weights, log_scale, left_out = count_weights(slopes, _tilted(atoms, theta), draws, first, last)
+    return _WeightedCounts(atoms.losses, [int(n) for n in first], weights, draws, log_scale - draws * centre, left_out)
 
 
-def _two_sides(one: _Atoms, theta: float, budget: float) -> _TiltedTable | None:
+def _two_sides(atoms: _Atoms, theta: float, budget: float) -> _TiltedTable | None:
     """Two to four atoms of one step: given how many draws fall into each side, one pass over both."""
-    draws, number = one.draws, len(one.losses)
-    least, most = count_windows(_tilted(one, theta), draws)
+    draws, number = atoms.draws, len(atoms.losses)
+    least, most = count_windows(_tilted(atoms, theta), draws)
 
     def planned(two: tuple[int, int]) -> tuple[float, int, int, list[list[int]]]:
         """Work, numbers of draws of the first side, and both sides."""
@@ -363,19 +363,19 @@ def _two_sides(one: _Atoms, theta: float, budget: float) -> _TiltedTable | None:
     work, first, last, sides = min(map(planned, pairs), key=lambda plan: plan[0])
     if work > budget or float((most - least).max()) > budget:
         return None
-    counts = _counts(one, theta, draws, least, most)
+    counts = _counts(atoms, theta, draws, least, most)
     rows = max(1, int(_SLICE_WORK * (last - first + 1) / max(work, 1.0)))
-    lists = [[(pair(one.losses[j]), float(least[j]), counts.weights[j]) for j in side] for side in sides]
+    lists = [[(pair(atoms.losses[j]), float(least[j]), counts.weights[j]) for j in side] for side in sides]
 
     def sums(level: Fraction) -> _CurveSums:
         parts = [_type_sums.splits(*lists, float(draws), float(start), min(rows, last - start + 1), pair(level), theta)
                  for start in range(first, last + 1, rows)]  # fmt: skip
         return _CurveSums(*(math.fsum(column) for column in zip(*parts, strict=True)))
 
-    size = float(max(abs(loss) for loss in one.losses)) * draws
+    size = float(max(abs(loss) for loss in atoms.losses)) * draws
     weight_error = number * (WEIGHT_ERROR + UNIT_ROUNDOFF) + 1e-15
     return _TiltedTable(
-        theta, sums, counts.log_scale, counts.left_out, weight_error, _DD_ERROR * size, int(work), one.symmetric
+        theta, sums, counts.log_scale, counts.left_out, weight_error, _DD_ERROR * size, int(work), atoms.symmetric
     )
 
 
@@ -402,13 +402,13 @@ def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedT
                 log_scale += counts.log_scale
                 left_out += counts.left_out
         distributions.append(distribution)
-    arrays = [array for law in distributions for array in (*_parts(law.losses), law.weights)]
+    arrays = [array for distribution in distributions for array in (*_parts(distribution.losses), distribution.weights)]
     sums = lambda level: _CurveSums(*_type_sums.pairs(*arrays, pair(level), theta))
     weight_error, loss_error = (
-        sum(law.weight_error for law in distributions) + 1e-15,
-        sum(density.loss_error for density in distributions),
+        sum(distribution.weight_error for distribution in distributions) + 1e-15,
+        sum(distribution.loss_error for distribution in distributions),
     )
-    size = sum(law.weights.size for law in distributions)
+    size = sum(distribution.weights.size for distribution in distributions)
     return _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
 
 
@@ -420,12 +420,12 @@ def _balanced(parts: Sequence[tuple[_Atoms, int]]) -> list[list[tuple[_Atoms, in
     return lists
 
 
-def _number_of_types(one: _Atoms, draws: int) -> float:
+def _number_of_types(atoms: _Atoms, draws: int) -> float:
     """An estimate from above of the types that are listed, at the tilt 0."""
-    number = len(one.losses)
+    number = len(atoms.losses)
     if number == 1 or draws == 0:
         return 1.0
-    first, last = count_windows(one.p / one.p.sum(), draws)
+    first, last = count_windows(atoms.p / atoms.p.sum(), draws)
     logs = np.sort(np.log(last - first + 1.0))[:-1]
     every = math.lgamma(draws + number) - math.lgamma(number) - math.lgamma(draws + 1.0)
     return math.exp(min(600.0, every, float(logs.sum())))

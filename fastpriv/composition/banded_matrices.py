@@ -411,12 +411,12 @@ class _TiltSampler(_BoundedSampler):
         return np.asarray(under * special.exp(np.minimum(exponents, 700.0)))
 
 
-def _noise(one: BandedMatrixMechanism, rng: Any, size: int) -> FloatArray:
+def _noise(mechanism: BandedMatrixMechanism, rng: Any, size: int) -> FloatArray:
     """y under Q: the columns of C over sums of the noise of the steps of one bin in all epochs.
 
     A column that goes on into the next bins around the end meets the noise of the epochs from the second on.
     """
-    b, k, c = one.bins, one.epochs, one.coefficients * (one.sensitivity / one.sigma)
+    b, k, c = mechanism.bins, mechanism.epochs, mechanism.coefficients * (mechanism.sensitivity / mechanism.sigma)
     beyond = c.size - 1
     noise = np.empty((size, b + beyond))
     noise[:, :b] = math.sqrt(k) * rng.standard_normal((size, b))

@@ -49,27 +49,27 @@ class _Elementary(NamedTuple):
     log_distance: float
 
 
-def checked(pairs: BoundingPairs, epsilon: FloatArray, found: LogBounds) -> LogBounds:
+def checked(pairs: BoundingPairs, epsilon: FloatArray, bounds: LogBounds) -> LogBounds:
     """The bounds of log delta at epsilon >= 0, reconciled with the elementary ones."""
     table = _elementary(pairs)
     lower = table.lower[np.searchsorted(_LEVELS, epsilon)]  # delta is at least that at the next level
     upper = np.minimum(table.log_moment - np.minimum(epsilon, LARGEST_DOUBLE), table.log_distance)
-    if not ((lower <= found.lower) & (found.lower <= found.upper) & (found.upper <= upper)).all():
-        found = reconciled(found, lower, upper)
+    if not ((lower <= bounds.lower) & (bounds.lower <= bounds.upper) & (bounds.upper <= upper)).all():
+        bounds = reconciled(bounds, lower, upper)
     order = slice(None) if (epsilon[1:] >= epsilon[:-1]).all() else np.argsort(epsilon, kind="stable")
-    below, above = found.lower[order], found.upper[order]
+    below, above = bounds.lower[order], bounds.upper[order]
     if (below[:-1] >= below[1:]).all() and (above[:-1] >= above[1:]).all():
-        return found
+        return bounds
     lower[order] = np.append(np.maximum.accumulate(below[:0:-1])[::-1], -np.inf)  # of all larger epsilons
     upper[order] = np.append(0.0, np.minimum.accumulate(above[:-1]))  # and of all smaller ones
-    return reconciled(found, lower, upper)
+    return reconciled(bounds, lower, upper)
 
 
-def reconciled(found: LogBounds, lower: FloatArray, upper: FloatArray) -> LogBounds:
-    """The bounds of ``found`` and another enclosure of the same numbers."""
-    low, high, disagree = reconcile_bounds((found.lower, found.upper), (lower, upper))
-    method = f"{found.method}, {WIDENED}" if disagree.any() else found.method
-    return LogBounds(np.clip(found.value, low, high), low, high, found.cost, method)
+def reconciled(bounds: LogBounds, lower: FloatArray, upper: FloatArray) -> LogBounds:
+    """``bounds`` reconciled with another enclosure of the same numbers."""
+    low, high, disagree = reconcile_bounds((bounds.lower, bounds.upper), (lower, upper))
+    method = f"{bounds.method}, {WIDENED}" if disagree.any() else bounds.method
+    return LogBounds(np.clip(bounds.value, low, high), low, high, bounds.cost, method)
 
 
 @lru_cache(maxsize=256)

@@ -38,11 +38,11 @@ _LARGEST_INTERVAL = 64.0  # beyond it no bounds are given
 _FIRST_TAIL, _LEAST_TAIL, _LARGEST_TAIL = 1e-12, 1e-290, 1e-6
 # bound: none - part of delta that may lie beyond the grids of all pairs
 _TAIL_SHARE = 1e-14
-_KEPT = 16  # discretised pairs that are kept, for searches that ask again
+_LOSS_CACHE_SIZE = 16  # discretised pairs that are kept, for searches that ask again
 # bound: proved - relative error of the places of losses whose interval is divided by a whole number
 _PLACE_ERROR = 4 * UNIT_ROUNDOFF
 
-_kept: OrderedDict[tuple[int, float, float, bool], tuple[DominatingPair, PrivacyLoss]] = OrderedDict()
+_loss_cache: OrderedDict[tuple[int, float, float, bool], tuple[DominatingPair, PrivacyLoss]] = OrderedDict()
 
 
 def grid_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
@@ -74,9 +74,9 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
     cheap, width = aim < USUAL_WIDTH, max(aim, *(pair.curve_width for pair in pairs))
     least_slope = 0.1 / width if cheap else 1e-3 / USUAL_WIDTH
     points, transformed = _MOST_CHEAP if cheap else (_MOST_POINTS, _MOST_TRANSFORMED)
-    own = [pair.grid_losses.interval for pair in pairs if pair.grid_losses is not None]
-    if len(own) == len(pairs) and all(refinement(x, min(own)) for x in own):
-        return min(own), tail
+    grid_intervals = [pair.grid_losses.interval for pair in pairs if pair.grid_losses is not None]
+    if len(grid_intervals) == len(pairs) and all(refinement(x, min(grid_intervals)) for x in grid_intervals):
+        return min(grid_intervals), tail
     largest = float(epsilon.max(initial=0.0))
     for last in (*(False,) * 15, True):
         try:
@@ -97,8 +97,8 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         if last or (finest >= 0.5 * interval and wanted >= tail):
             break
         interval, tail = min(interval, 2.0 ** math.floor(math.log2(finest))), min(tail, wanted)
-    if own and min(own) > 0.0:
-        interval = min(own) / max(1, math.ceil(min(own) / interval))
+    if grid_intervals and min(grid_intervals) > 0.0:
+        interval = min(grid_intervals) / max(1, math.ceil(min(grid_intervals) / interval))
     return interval, tail
 
 
@@ -115,10 +115,10 @@ def _loss_error(pairs: Sequence[DominatingPair], interval: float) -> float:
 
 def _on_grid(pair: DominatingPair, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
     key = id(pair), interval, tail, dominating
-    if key in _kept:
-        return _kept[key][1]
+    if key in _loss_cache:
+        return _loss_cache[key][1]
     loss = pair.privacy_loss(interval, tail, dominating)
-    _kept[key] = pair, loss  # the pair is kept alive, so that no other gets its identity
-    while len(_kept) > _KEPT:
-        _kept.popitem(last=False)
+    _loss_cache[key] = pair, loss  # the pair is kept alive, so that no other gets its identity
+    while len(_loss_cache) > _LOSS_CACHE_SIZE:
+        _loss_cache.popitem(last=False)
     return loss

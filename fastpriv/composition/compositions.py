@@ -649,23 +649,27 @@ class Release(NamedTuple):
         return self._replace(text=text, is_reversed=not self.is_reversed)
 
 
-def _of_one_pair(pair: ReadPair, given: Any) -> Composition:
-    release = Release(pair_text(given), 1, given if has_groups(given) else None)
+def _of_one_pair(pair: ReadPair, source: Any) -> Composition:
+    release = Release(pair_text(source), 1, source if has_groups(source) else None)
     return Composition(pair.forward, pair.backward, 1, pair.ordered, (release,))
 
 
 def _joined(compositions: list[Composition], counts: list[int]) -> Composition:
     """All pairs, like ones as one; a count of 0 leaves a pair out."""
-    used = [(one, count) for one, count in zip(compositions, counts, strict=True) if count and one.count]
-    total = sum(element.count * count for element, count in used)
+    used = [
+        (composition, count)
+        for composition, count in zip(compositions, counts, strict=True)
+        if count and composition.count
+    ]
+    total = sum(composition.count * count for composition, count in used)
     if total > _MAX_COUNT:
         raise DomainError(f"counts must add up to at most {_MAX_COUNT}; got {total}. Pass smaller counts.")
     ordered = all(composition.ordered for composition in compositions)
     releases = _joined_releases(used)
-    forward = _joined_pairs([(item.forward_pairs, count) for item, count in used])
-    if all(entry.forward_pairs == entry.backward_pairs for entry, _ in used):
+    forward = _joined_pairs([(composition.forward_pairs, count) for composition, count in used])
+    if all(composition.forward_pairs == composition.backward_pairs for composition, _ in used):
         return Composition(forward, forward, total, ordered, releases)
-    backward = _joined_pairs([(one.backward_pairs, count) for one, count in used])
+    backward = _joined_pairs([(composition.backward_pairs, count) for composition, count in used])
     return Composition(forward, backward, total, ordered, releases)
 
 

@@ -103,9 +103,9 @@ def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantit
     if quantity == "lower":
         return _trivial_bounds(epsilon, quantity)
     if quantity == "tail":
-        turned = bounding.reversed()
+        reversed_bounding = bounding.reversed()
         return _tail_of_curve(lambda levels: curve_bounds(bounding, levels),
-                              lambda levels: curve_bounds(turned, levels), epsilon)  # fmt: skip
+                              lambda levels: curve_bounds(reversed_bounding, levels), epsilon)  # fmt: skip
     above = _bounds_of_pairs(bounding.dominating, epsilon, "delta") if joint is None else joint
     lower = np.full(epsilon.size, -np.inf) if joint is None else joint.lower.copy()
     for pairs in bounding.dominated:
@@ -184,7 +184,7 @@ def _replace_rows(known: LogBounds, chosen: BoolArray, result: LogBounds) -> Log
 
 
 def _at_least_of_fewer(
-    pairs: Sequence[DominatingPair], epsilon: FloatArray, found: LogBounds, wide: BoolArray
+    pairs: Sequence[DominatingPair], epsilon: FloatArray, bounds: LogBounds, wide: BoolArray
 ) -> LogBounds:
     """Lower bounds no less than those of one release alone, or of two at a small rate, where brackets are wide.
 
@@ -193,15 +193,15 @@ def _at_least_of_fewer(
     if sum(pair.count for pair in pairs) == 1 or any(
         _log_errors(s) != (0.0,) * 4 and not s.sampled_gaussian for s in pairs
     ):
-        return found
-    lower = found.lower.copy()
+        return bounds
+    lower = bounds.lower.copy()
     for pair in pairs:
         if not pair.is_discrete:
             sampled = pair.sampled_gaussian
             few = pair.repeated(2 if pair.count > 2 and sampled and sampled.rate <= _SMALL_RATE else 1)
             lower[wide] = np.maximum(lower[wide], _bounds_of_pairs([few], epsilon[wide], "delta").lower)
-    lower = np.minimum(lower, found.upper)
-    return found._replace(value=np.maximum(found.value, lower), lower=lower)
+    lower = np.minimum(lower, bounds.upper)
+    return bounds._replace(value=np.maximum(bounds.value, lower), lower=lower)
 
 
 def _sampled_gaussian_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
@@ -263,8 +263,8 @@ def _evaluate_at_both_ends(
 
 def _most_above(pairs: Sequence[DominatingPair], level: FloatArray) -> FloatArray:
     """Upper bounds of Q(S > -level) for level >= 0, beside the error of the mass of Q: at most 1 - Q(-S > level)."""
-    turned = [pair.reversed() for pair in pairs]
-    parts = [_by_engine(turned, level, quantity).lower for quantity in ("delta", "tail")]
+    reversed_pairs = [pair.reversed() for pair in pairs]
+    parts = [_by_engine(reversed_pairs, level, quantity).lower for quantity in ("delta", "tail")]
     with np.errstate(under="ignore"):
         reached = np.exp(parts[0]) + np.exp(parts[1])
         reached *= 1.0 - 1e-14
@@ -305,9 +305,9 @@ def _by_other_engines(pairs: Sequence[DominatingPair], epsilon: FloatArray, quan
 
 
 def _tail_of_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
-    turned = [pair.reversed() for pair in pairs]
+    reversed_pairs = [pair.reversed() for pair in pairs]
     return _tail_of_curve(lambda levels: _narrowed_by_fallbacks(pairs, levels),
-                          lambda levels: _narrowed_by_fallbacks(turned, levels), epsilon)  # fmt: skip
+                          lambda levels: _narrowed_by_fallbacks(reversed_pairs, levels), epsilon)  # fmt: skip
 
 
 def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
@@ -361,8 +361,8 @@ def _by_contour(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: 
     tilts = contour_tilts(pairs, epsilon[wide]) if wide.any() else None
     if tilts is not None:  # far above the mean of S the lower tail of -S has no saddle point
         wide[wide] = (tilts < _LARGEST_TILT) | (result.upper[wide] >= 0.0)
-    turned = [pair.reversed() for pair in pairs]
-    other = contour_bounds(turned, -epsilon[wide], "lower") if wide.any() else None
+    reversed_pairs = [pair.reversed() for pair in pairs]
+    other = contour_bounds(reversed_pairs, -epsilon[wide], "lower") if wide.any() else None
     if other is None:
         return result
     value, lower, upper = (row + epsilon[wide] for row in other.numbers)
@@ -376,9 +376,9 @@ def _trivial_bounds(epsilon: FloatArray, quantity: Quantity) -> LogBounds:
     return LogBounds(most, np.full(epsilon.size, -np.inf), most, {}, "")
 
 
-def _wide_points(found: LogBounds, width: float) -> BoolArray:
+def _wide_points(bounds: LogBounds, width: float) -> BoolArray:
     with np.errstate(invalid="ignore"):
-        return np.asarray(~(found.upper - found.lower <= width) & (found.upper > -np.inf))
+        return np.asarray(~(bounds.upper - bounds.lower <= width) & (bounds.upper > -np.inf))
 
 
 def _with_infinite_losses(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:
@@ -401,13 +401,13 @@ def _with_infinite_losses(pairs: Sequence[DominatingPair], epsilon: FloatArray, 
     return LogBounds(np.clip(sums[0], lower, upper), lower, upper, result.cost, f"{result.method}, and infinite losses")
 
 
-def _intersect_bounds(found: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
+def _intersect_bounds(bounds: LogBounds, wide: BoolArray, other: LogBounds) -> LogBounds:
     """The bounds of two engines, the second of them for some rows only."""
-    value, lower, upper = (row.copy() for row in found.numbers)
+    value, lower, upper = (row.copy() for row in bounds.numbers)
     lower[wide], upper[wide] = np.maximum(lower[wide], other.lower), np.minimum(upper[wide], other.upper)
     value[wide] = np.clip(other.value, lower[wide], upper[wide])
-    method = f"{found.method}, {other.method}" if found.method else other.method
-    return LogBounds(value, lower, upper, {**found.cost, **other.cost}, method)
+    method = f"{bounds.method}, {other.method}" if bounds.method else other.method
+    return LogBounds(value, lower, upper, {**bounds.cost, **other.cost}, method)
 
 
 def squared_gaussian_distance(pairs: Sequence[DominatingPair]) -> Fraction | None:
@@ -475,9 +475,9 @@ def _of_one_release(pair: DominatingPair, epsilon: FloatArray, quantity: Quantit
 
 
 def _tail_of_curve(
-    curve: Callable[[FloatArray], LogBounds], turned: Callable[[FloatArray], LogBounds], epsilon: FloatArray
+    curve: Callable[[FloatArray], LogBounds], reversed_curve: Callable[[FloatArray], LogBounds], epsilon: FloatArray
 ) -> LogBounds:
-    """Bounds of a from those of delta, by the text at the head; ``turned`` is the curve of the reversed pair."""
+    """Bounds of a from those of delta, by the text at the head; ``reversed_curve`` is that of the reversed pair."""
     result = curve(epsilon)
     wide = _wide_points(result, _WIDEST)  # one step to either side says about as much there as many
     # A step is several units in the last place of epsilon, so that the levels beside epsilon differ from it.
@@ -494,7 +494,7 @@ def _tail_of_curve(
     high[ahead] = curve(levels[ahead]).upper
     if not ahead.all():
         below = levels[~ahead]
-        other = np.minimum(turned(-below[::-1]).upper[::-1] + below, 0.0)
+        other = np.minimum(reversed_curve(-below[::-1]).upper[::-1] + below, 0.0)
         with np.errstate(under="ignore"):
             start = np.log(-np.expm1(below))
             error = 8 * UNIT_ROUNDOFF * (1.0 + np.abs(start) + np.where(np.isfinite(other), np.abs(other), 0.0))

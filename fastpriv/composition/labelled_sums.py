@@ -65,7 +65,9 @@ def labelled_bounds(
     return LogBounds.of_bounds(lower, upper, {"labels": taken}, "sum over labels")
 
 
-def _log_binomials(count: int, rest: tuple[float, float], tau: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+def _log_binomials(
+    count: int, log_complement: tuple[float, float], tau: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
     """Bounds of log b_j, j = 0 .. count."""
     j = np.arange(1, count + 1, dtype=np.longdouble)
     choices = np.concatenate([[0], np.cumsum(np.log((count + 1 - j) / j))])
@@ -74,7 +76,7 @@ def _log_binomials(count: int, rest: tuple[float, float], tau: tuple[float, floa
     rows = []
     for i, sign in ((0, -1.0), (1, 1.0)):
         with np.errstate(invalid="ignore"):
-            parts = (count - number, rest[i]), (number, tau[i])
+            parts = (count - number, log_complement[i]), (number, tau[i])
             sides = [np.where(n == 0, 0, n * np.longdouble(end)) for n, end in parts]
             logs = (choices + sides[0] + sides[1]).astype(np.float64)
             logs += sign * (error + 4 * UNIT_ROUNDOFF * (1.0 + np.abs(np.where(np.isfinite(logs), logs, 0.0))))

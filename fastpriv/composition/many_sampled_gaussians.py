@@ -180,7 +180,7 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
     x = np.arange(-math.ceil((end + 2.0 + 0.8 / a) / step), math.ceil(end / step) + 1) * step
     ratio = rate / (1 - kind(rate))
 
-    def turned(y: Any) -> Any:
+    def shifted_losses(y: Any) -> Any:
         """log(1 + r Y) at x - i y."""
         size = ratio * np.exp(a * x - 0.5 * kind(a) ** 2)
         real, imaginary = size * np.cos(a * y), size * np.sin(a * y)
@@ -193,9 +193,11 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
     fall = 1.0 / strip_divisor(y * (1.0 - 1e-12), h)
     ends = [float(special.ndtr(-abs(p))) + h * math.exp(-0.5 * p * p) for p in (points[0], points[-1])]
     beyond = math.exp(0.5 * y * y) * ends[0], math.exp(0.5 * y * y) * ends[1]
-    real = tuple(np.asarray(turned(line).real, dtype=np.float64) * (1.0 - 1e-14) for line in (kind(0.0), 2 * eta))
+    real = tuple(
+        np.asarray(shifted_losses(line).real, dtype=np.float64) * (1.0 - 1e-14) for line in (kind(0.0), 2 * eta)
+    )
     square = points * points
-    losses = turned(eta)
+    losses = shifted_losses(eta)
     sizes = np.asarray(np.abs(losses), dtype=np.float64)
     rounding = np.stack([64.0 + 8.0 * square, (24.0 + 16.0 * a * np.abs(points) + 4.0 * a * a) * sizes])
     return _Nodes(count, logs, losses, np.asarray(logs.real, dtype=np.float64), (real[0], real[1]), masses,
@@ -252,8 +254,8 @@ def _contour(moments: _Moments, lowest: float, highest: float, c: Any) -> tuple[
 
     def log_bound(z: Any) -> FloatArray:
         """Of |f z (z + 1)|, less the scale, at all c between both ends."""
-        away = z.real - t
-        return np.asarray(np.maximum(lowest * away, highest * away) + moments.log_sizes(z) - log_moment)
+        distance = z.real - t
+        return np.asarray(np.maximum(lowest * distance, highest * distance) + moments.log_sizes(z) - log_moment)
 
     aim = math.log(0.05 * moments.unit / t)
     ends = [0.0, t]

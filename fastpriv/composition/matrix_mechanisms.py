@@ -135,9 +135,9 @@ class MatrixMechanism(StructuredSampling):
         return _comparisons(self, deltas)
 
 
-def _rows(name: str, given: Any) -> FloatArray:
+def _rows(name: str, matrix: Any) -> FloatArray:
     """A matrix without negative entries."""
-    rows = validate.real(name, given)
+    rows = validate.real(name, matrix)
     if rows.ndim != 2 or not 0 < max(rows.shape) <= _MAX_SIZE or not min(rows.shape):
         raise ShapeError(f"{name} must have two axes of 1 to {_MAX_SIZE} entries; got the shape {rows.shape}. "
                          "Pass a matrix.")  # fmt: skip
@@ -150,12 +150,12 @@ def _rows(name: str, given: Any) -> FloatArray:
 
 
 @functools.lru_cache(maxsize=64)
-def _comparisons(one: MatrixMechanism, deltas: tuple[float, float]) -> BoundingPairs:
+def _comparisons(mechanism: MatrixMechanism, deltas: tuple[float, float]) -> BoundingPairs:
     """The best comparison from above, and all from below."""
-    means = _matrix_product.product(one.patterns, one.matrix) * (one.sensitivity / one.sigma)
+    means = _matrix_product.product(mechanism.patterns, mechanism.matrix) * (mechanism.sensitivity / mechanism.sigma)
     k = _matrix_product.product(means, means)
     n = len(k)
-    weights = np.full(n, 1.0 / n) if one.probabilities is None else one.probabilities
+    weights = np.full(n, 1.0 / n) if mechanism.probabilities is None else mechanism.probabilities
     k, weights = k[np.ix_(weights > 0.0, weights > 0.0)], weights[weights > 0.0]
     n = len(k)
     beside = k[~np.eye(n, dtype=bool)] if n > 1 else np.zeros(1)
@@ -246,8 +246,8 @@ def _classes(k: FloatArray, weights: FloatArray, r: float) -> int:
 def _line(k: FloatArray, side: int, deltas: tuple[float, float]) -> _Pairs:
     """Two bands on a line beside a Gaussian mechanism, from above or from below; nothing where they do not fit."""
     n, pick = len(k), np.max if side > 0 else np.min
-    apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    g, near, r = (float(pick(k[apart == d])) if d < 2 else float(pick(k[apart > 1])) for d in (0, 1, 2))
+    lags = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    g, near, r = (float(pick(k[lags == d])) if d < 2 else float(pick(k[lags > 1])) for d in (0, 1, 2))
     near = max(near, r) if side > 0 else near
     r = r if side > 0 else min(r, near, g)
     second, first = near - r, g - r

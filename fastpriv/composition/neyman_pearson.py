@@ -56,7 +56,7 @@ _SECANTS = 30  # rounds of secants, before chords are tried
 _PROGRESS, _PATIENCE = 0.7, 6
 _MOST_STEPS = 60  # of the search for the ends of a table
 # bound: none - where a search starts
-_LEAST_APART = 1e-13  # of the first guess of these ends
+_LEAST_MEAN_DISTANCE = 1e-13  # least distance of the means for the first guess of these ends
 # bound: none - parts of the range of quantiles above which a step of the coarse table is halved, how often at most
 _WIDEST_PART, _DIVISIONS = 8, 10
 # bound: none - how far beside an atom a point is taken
@@ -259,8 +259,10 @@ class _TestSearch:
                 before[rows] = width
             rows = rows[still]
             if turn == 0:  # a Newton step in normal quantiles
-                away = self.target[rows] - points.rows(still).quantile()
-                guess = np.clip(points.epsilon[still] + away * self.fall[rows], -_LARGEST_EPSILON, _LARGEST_EPSILON)
+                quantile_gap = self.target[rows] - points.rows(still).quantile()
+                guess = np.clip(
+                    points.epsilon[still] + quantile_gap * self.fall[rows], -_LARGEST_EPSILON, _LARGEST_EPSILON
+                )
             elif self.smooth and turn < _SECANTS:
                 guess = self._secant_epsilons(turn, rows)
             else:
@@ -274,20 +276,21 @@ class _TestSearch:
     def _epsilons(self, target: FloatArray) -> FloatArray:
         """Falling epsilons of a table, nearly even in normal quantiles, over all targets where the losses reach them.
 
-        Of normal losses whose means are ``apart`` standard deviations z belongs to -apart (z + apart / 2).
+        For normal losses whose means are ``mean_distance`` m standard deviations from one another, the quantile z
+        belongs to epsilon = -m (z + m / 2).
         """
         if target.size == 0:
             return np.zeros(1)
         low, high = float(target.min()) - _MARGIN, float(target.max()) + _MARGIN
         level, error = self.near.quantile()[0], _quantile(self.near.numbers[2, :, :1].mean(axis=0), False)[0]
-        apart = max(float(-level - error), _LEAST_APART)
+        mean_distance = max(float(-level - error), _LEAST_MEAN_DISTANCE)
         limit = _LARGEST_EPSILON
-        epsilon = -apart * (np.linspace(low, high, _COARSE_NODES) + 0.5 * apart)
+        epsilon = -mean_distance * (np.linspace(low, high, _COARSE_NODES) + 0.5 * mean_distance)
         epsilon = np.unique(np.clip(epsilon, -limit, limit))[::-1]
         quantile = self.points(epsilon).quantile()
         for turn in range(_MOST_STEPS):
             reached = np.maximum.accumulate(quantile)
-            step = 2.0**turn * (np.ptp(epsilon) / _COARSE_NODES + 0.1 * apart)
+            step = 2.0**turn * (np.ptp(epsilon) / _COARSE_NODES + 0.1 * mean_distance)
             more = [np.array([])]
             if reached[0] > low and epsilon[0] < limit:
                 more.append(np.minimum(epsilon[:1] + step * min(reached[0] - low, 1.0), limit))

@@ -91,12 +91,12 @@ def _by_single_releases(pairs: Sequence[DominatingPair], epsilon: FloatArray) ->
     most = -math.log1p(-math.exp(-1.0)) + errors + _ROUNDING
     likely = [math.log(k) + high[n + m :] + most for (_, high), k in zip(curves, counts, strict=True)]
     likely = np.logaddexp.reduce(likely)
-    apart = levels - np.repeat(epsilon, _JUMPS.size)
+    epsilon_gap = levels - np.repeat(epsilon, _JUMPS.size)
     with np.errstate(invalid="ignore"):
-        lost = np.exp(np.minimum(likely - apart * (1.0 - 1e-15) - some, 1.0)) * (1.0 + _ROUNDING)
+        lost = np.exp(np.minimum(likely - epsilon_gap * (1.0 - 1e-15) - some, 1.0)) * (1.0 + _ROUNDING)
         lost *= 1.0 + 1e-14 * (np.abs(some) + np.abs(likely))
         result = _round_down(some + np.log1p(-np.minimum(lost, 1.0 - 1e-16)))
-    exact = apart <= np.repeat(epsilon, _JUMPS.size) + 80.0
+    exact = epsilon_gap <= np.repeat(epsilon, _JUMPS.size) + 80.0
     result = np.where((lost < 1.0) & exact & (levels > np.repeat(epsilon, _JUMPS.size)), result, -math.inf)
     return result.reshape(n, -1).max(axis=1), np.minimum(upper, 0.0)
 

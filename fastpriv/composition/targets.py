@@ -87,14 +87,14 @@ def largest_count(
 
 
 def _count_of(
-    one: Composition, epsilon: float, target: float, direction: Direction | None, limit: int
+    composition: Composition, epsilon: float, target: float, direction: Direction | None, limit: int
 ) -> tuple[tuple[int, int, int], int]:
     """Value, lower and upper bound of the count, and how often the curve was evaluated."""
     known: dict[int, tuple[float, float, float]] = {}
 
     def bounds(count: int) -> tuple[float, float, float]:
         if count not in known:
-            known[count] = compose(one, count)._log_delta(epsilon, direction, quiet=True).floats()
+            known[count] = compose(composition, count)._log_delta(epsilon, direction, quiet=True).floats()
         return known[count]
 
     log_target = math.log(target) if target > 0.0 else -math.inf

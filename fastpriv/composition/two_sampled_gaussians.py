@@ -155,35 +155,35 @@ class _ReleaseIntegrand:
         v_side = 1.0001 * factor * imaginary / least**2
         known = (self.a * height < 1.5) & (v_least > 0.0)
         v_least, v_most = np.where(known, v_least, 1.0), np.where(known, np.hypot(v_most, v_side), 1.0)
-        turned = np.arctan(v_side / v_least) / self.b
+        y_imaginary = np.arctan(v_side / v_least) / self.b
         y = np.log(np.where(call, v_least, v_most)) / self.b + 0.5 * self.b
         y = np.where(call, y - 1e-12 * (1.0 + np.abs(y)), y + 1e-12 * (1.0 + np.abs(y)))
         item, other = np.where(call, self.b - y, y), np.where(call, -y, y - self.b)
         parts = special.log_ndtr(item), special.log_ndtr(other)
         log_v = np.log(v_most)
         value = np.logaddexp(parts[0] + np.where(call, 0.0, log_v), parts[1] + np.where(call, log_v, 0.0))
-        bound = 0.5 * (height**2 + turned**2) + self.log_density(low, high) + value * (1.0 - 1e-13) + 1e-9
+        bound = 0.5 * (height**2 + y_imaginary**2) + self.log_density(low, high) + value * (1.0 - 1e-13) + 1e-9
         return np.where(known, bound, math.inf)
 
     def log_terms(
-        self, x: FloatArray, moved: FloatArray, growth: FloatArray, call: Any
+        self, x: FloatArray, x_error: FloatArray, growth: FloatArray, call: Any
     ) -> tuple[FloatArray, FloatArray]:
-        """log p_1 V and its error, at x that are within ``moved`` of what is meant."""
+        """log p_1 V and its error, at x that are within ``x_error`` of what is meant."""
         g, d, v, excess = self.odds(x, growth)
         log_value = self.log_value(v, excess, call)
         u, ratio, size = UNIT_ROUNDOFF, self.q / self.q_inner, np.abs(self.a * x)
-        g_error = (1.0 + g) * (u * (4.0 * size + 2.0 * self.a**2) + self.a * moved) + 4.0 * u * np.abs(g)
+        g_error = (1.0 + g) * (u * (4.0 * size + 2.0 * self.a**2) + self.a * x_error) + 4.0 * u * np.abs(g)
         d_error = (self.q * g_error + 4.0 * u * (1.0 + self.q * np.abs(g))) / d
         v_error = (ratio * g_error + 8.0 * u * (1.0 + np.abs(growth) + ratio * np.abs(g))) / d
         v = np.maximum(v, 1e-300)
         log_v = np.abs(np.log(v))
         v_error += v * (d_error + u * (8.0 + 4.0 * log_v))
         y = np.log(v) / self.b + 0.5 * self.b
-        apart = 1.1 * v_error / (v * self.b) + 1e-13 * np.abs(y)
-        slope = special.log_ndtr(np.where(call, -y, y) + apart)
+        y_error = 1.1 * v_error / (v * self.b) + 1e-13 * np.abs(y)
+        slope = special.log_ndtr(np.where(call, -y, y) + y_error)
         error = np.exp(np.minimum(np.log(v_error) + slope - log_value, 700.0)) * (1.0 + 1e-9)
         error += 2.0 * _CURVE_ERROR * np.abs(log_value) + 8.0 * u * log_v
-        error += u * (4.0 * x * x + 16.0) + np.abs(x) * moved + d_error
+        error += u * (4.0 * x * x + 16.0) + np.abs(x) * x_error + d_error
         return np.log(d) - 0.5 * x * x - _HALF_LOG_TWO_PI + log_value, error
 
 

@@ -160,10 +160,10 @@ class SumOfRatios(DominatingPair):
         """x of the sum of all log-normal variables."""
         return np.asarray(self.steps * np.exp(-epsilon if self.adds else epsilon))
 
-    def narrow(self, rows: FloatArray, at: IndexArray, epsilon: FloatArray, law: SumBounds) -> None:
-        """Replace some rows by what a law tells, within the bounds that are known."""
+    def narrow(self, rows: FloatArray, at: IndexArray, epsilon: FloatArray, sum_bounds: SumBounds) -> None:
+        """Replace some rows by those of ``sum_bounds``, within the bounds that are known."""
         x = self._levels(epsilon[at])
-        value, lower, upper = law.excesses(x, self.adds) / (x if self.adds else self.steps)
+        value, lower, upper = sum_bounds.excesses(x, self.adds) / (x if self.adds else self.steps)
         lower = np.maximum(rows[1, at], lower * (1.0 - 8 * UNIT_ROUNDOFF))
         upper = np.minimum(rows[2, at], upper * (1.0 + 8 * UNIT_ROUNDOFF))
         rows[:, at] = np.clip(value, lower, upper), lower, upper
@@ -257,14 +257,16 @@ def _everywhere(term: float | SumTerm, steps: int, depth: float) -> SumBounds:
 @lru_cache(maxsize=16)
 def _term(dominating: DominatingPair, dominated: DominatingPair, adds: bool) -> tuple[SumTerm, float, float]:
     """The law of R_i for one direction, from above and from below, and m from below and from above."""
-    above, error_above, high = _law(dominating, adds, True)
+    above, error_above, high = _term_distribution(dominating, adds, True)
     exact = dominated == dominating and dominating.atoms is not None
-    below, error_below, low = _law(dominated, adds, False)
+    below, error_below, low = _term_distribution(dominated, adds, False)
     errors = (max(item) for item in zip(error_above, error_below, strict=True))
     return SumTerm(LawsOfSum(above if exact else below, above, *errors)), low, high
 
 
-def _law(pair: DominatingPair, adds: bool, dominating: bool) -> tuple[AtomicLaw, tuple[float, float], float]:
+def _term_distribution(
+    pair: DominatingPair, adds: bool, dominating: bool
+) -> tuple[AtomicLaw, tuple[float, float], float]:
     """Values of R_i with masses under Q1, relative errors of masses and values, and m."""
     if pair.atoms is not None:
         p, q = (x.astype(np.longdouble) for x in pair.atoms)
@@ -341,19 +343,19 @@ def _sums_one_by_one(term: SumTerm, steps: int) -> SumBounds | None:
     return None if halves[0] is None or halves[1] is None else SumBounds(halves[0], halves[1], steps)
 
 
-def _added(one: LawsOfSum, other: LawsOfSum) -> LawsOfSum | None:
+def _added(first: LawsOfSum, second: LawsOfSum) -> LawsOfSum | None:
     """The sum of two independent variables, value by value."""
-    a, b = one.below, other.below
+    a, b = first.below, second.below
     if a.atoms.size * b.atoms.size > _MOST_SUMS * 256:
         return None
     distribution, most = _merged(np.add.outer(a.atoms, b.atoms).ravel(), np.outer(a.masses, b.masses).ravel())
     if (
         distribution.atoms.size > _MOST_SUMS
         or distribution.masses.min() < _LEAST_MASS
-        or one.above.infinite
-        or other.above.infinite
+        or first.above.infinite
+        or second.above.infinite
     ):
         return None
-    mass_error = one.mass_error + other.mass_error + (most + 8) * UNIT_ROUNDOFF
-    error = max(one.position_error, other.position_error) + 2.0**-_MERGED + 4 * UNIT_ROUNDOFF
+    mass_error = first.mass_error + second.mass_error + (most + 8) * UNIT_ROUNDOFF
+    error = max(first.position_error, second.position_error) + 2.0**-_MERGED + 4 * UNIT_ROUNDOFF
     return LawsOfSum(distribution, distribution, mass_error, error)

@@ -103,8 +103,8 @@ class BandedPair(DominatingPair):
 
     def reversed(self) -> BandedPair:
         """Addition for removal."""
-        turned = self.dominating.reversed(), self.dominated.reversed()
-        return replace(self, adds=not self.adds, dominating=turned[0], dominated=turned[1])
+        reversed_pairs = self.dominating.reversed(), self.dominated.reversed()
+        return replace(self, adds=not self.adds, dominating=reversed_pairs[0], dominated=reversed_pairs[1])
 
     def curve(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""

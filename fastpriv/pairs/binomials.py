@@ -37,16 +37,16 @@ _MOST_SIZES = 30  # caps whose sizes of samples are all told
 _NEGLIGIBLE = 1e-26
 
 
-def binomial_log_probabilities(x: Any, n: Any, p: Any, rest: Any) -> tuple[Any, Any]:
-    """Logarithms of Bin(n, p)(x) and their errors in extended precision; ``rest`` is 1 - p, both right to 64 units."""
+def binomial_log_probabilities(x: Any, n: Any, p: Any, complement: Any) -> tuple[Any, Any]:
+    """Logarithms of Bin(n, p)(x) and their errors in extended precision; p and its ``complement`` right to 64 units."""
     x, n = np.broadcast_arrays(np.asarray(x, dtype=np.longdouble), np.asarray(n, dtype=np.longdouble))
     difference = x - n * p
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(x > 0, x * np.log1p(difference / (n * p)), 0)
-        second = np.where(x < n, (n - x) * np.log1p(-difference / (n * rest)), 0)
+        second = np.where(x < n, (n - x) * np.log1p(-difference / (n * complement)), 0)
         root = 0.5 * np.log(n / (2 * np.pi * np.longdouble(1) * x * (n - x))) + 0.5 * _TWO_PI_CORRECTION
         value = root + _stirling(n) - _stirling(x) - _stirling(n - x) - first - second
-        log_p, log_rest = (np.log(p), np.log1p(-p)) if p < 0.5 else (np.log1p(-rest), np.log(rest))
+        log_p, log_rest = (np.log(p), np.log1p(-p)) if p < 0.5 else (np.log1p(-complement), np.log(complement))
         ends = np.where(x == 0, np.where(n > 0, n * log_rest, 0), n * log_p)
     end = (x == 0) | (x == n)
     sizes = np.where(end, np.abs(ends), np.abs(first) + np.abs(second) + np.abs(difference) + np.abs(root))

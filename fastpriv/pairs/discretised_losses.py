@@ -162,9 +162,9 @@ def _masses(start: Any, heights: LongDoubleArray, interval: float, *, up: bool) 
     return result
 
 
-def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: float) -> LongDoubleArray:
+def _line_masses(start: Any, heights: LongDoubleArray, positions: Any, interval: float) -> LongDoubleArray:
     """x_i times the change of slope at each kept point between the lines to those on both sides."""
-    v, gaps = heights[kept], np.diff(kept)
+    v, gaps = heights[positions], np.diff(positions)
     with np.errstate(over="ignore"):
         growth = np.expm1(np.arange(gaps.max(initial=1) + 1) * np.longdouble(interval))[gaps]
         fall = v[:-1] - v[1:]
@@ -172,10 +172,10 @@ def _line_masses(start: Any, heights: LongDoubleArray, kept: Any, interval: floa
         return np.asarray(into - np.concatenate([fall / growth, [0]]))
 
 
-def refinement(own: float, interval: float) -> int:
+def refinement(loss_interval: float, interval: float) -> int:
     """The whole number by which an interval is divided, 0 if there is none."""
-    times = round(own / interval)
-    return times if times >= 1 and abs(own - times * interval) <= 2 * UNIT_ROUNDOFF * own else 0
+    times = round(loss_interval / interval)
+    return times if times >= 1 and abs(loss_interval - times * interval) <= 2 * UNIT_ROUNDOFF * loss_interval else 0
 
 
 def on_another_grid(loss: PrivacyLoss, interval: float, dominating: bool) -> PrivacyLoss:

@@ -124,8 +124,8 @@ class FewBinsPair(DominatingPair):
 
     def reversed(self) -> FewBinsPair:
         """Addition for removal."""
-        turned = self.dominating.reversed(), self.dominated.reversed()
-        return FewBinsPair(self.covariances, not self.adds, *turned, self.count)
+        reversed_pairs = self.dominating.reversed(), self.dominated.reversed()
+        return FewBinsPair(self.covariances, not self.adds, *reversed_pairs, self.count)
 
     def _log_delta(self, epsilon: FloatArray, deepest: float) -> Estimate:
         levels = np.asarray(epsilon, dtype=np.float64).ravel()

@@ -215,8 +215,8 @@ def _chain_near(
 def _chain(single: LawsOfSum, count: int, edges: Callable[[LawsOfSum, LawsOfSum], FloatArray], full: bool) -> _Laws:
     """The chain by the binary digits of half the count; ``edges`` chooses the cells of a sum of two laws."""
 
-    def add(one: LawsOfSum, other: LawsOfSum) -> LawsOfSum:
-        return _sum(one, other, edges(one, other))
+    def add(first: LawsOfSum, second: LawsOfSum) -> LawsOfSum:
+        return _sum(first, second, edges(first, second))
 
     distributions, partners = [single], []
     for digit in bin(count // 2)[3:]:
@@ -240,12 +240,13 @@ def _edges_of_single(scale: float, depth: float) -> FloatArray:
     return _edges(atoms, masses, atoms, depth)
 
 
-def _edges_near(law: AtomicLaw, rest: AtomicLaw, levels: tuple[float, ...], cells: int) -> FloatArray:
-    """0 and about ``cells`` edges for a term with this law, beside the law of all other terms."""
-    atoms = law.atoms
-    knots = np.unique(np.concatenate([atoms, *(level - rest.atoms for level in levels)]))
+def _edges_near(distribution: AtomicLaw, other_terms: AtomicLaw, levels: tuple[float, ...], cells: int) -> FloatArray:
+    """0 and about ``cells`` edges for a term with this distribution, beside the sum of all other terms."""
+    atoms = distribution.atoms
+    knots = np.unique(np.concatenate([atoms, *(level - other_terms.atoms for level in levels)]))
     knots = knots[(knots >= atoms[0]) & (knots <= atoms[-1])]
-    widths, density, others = np.diff(knots), _log_density(law, knots), _masses_between(rest, levels, knots)
+    widths, density = np.diff(knots), _log_density(distribution, knots)
+    others = _masses_between(other_terms, levels, knots)
     measure = _RANK_SHARE * np.interp(knots, atoms, np.linspace(0.0, 1.0, atoms.size))
     for masses in others:
         with np.errstate(divide="ignore"):
@@ -255,31 +256,34 @@ def _edges_near(law: AtomicLaw, rest: AtomicLaw, levels: tuple[float, ...], cell
         weights = np.exp(_POWER * (logs - logs.max()))
         cumulated = np.cumsum((weights[1:] + weights[:-1]) * widths)
         measure[1:] += (1.0 - _RANK_SHARE) / len(others) * cumulated / cumulated[-1]
-    return _apart(np.interp(np.linspace(0.0, measure[-1], cells), measure, knots))
+    return _distinct_positions(np.interp(np.linspace(0.0, measure[-1], cells), measure, knots))
 
 
-def _apart(positions: FloatArray) -> FloatArray:
-    """0 and positions that are apart."""
+def _distinct_positions(positions: FloatArray) -> FloatArray:
+    """0 and the positions that differ from the one before."""
     positions = np.concatenate([np.zeros(1), positions])
     return np.ascontiguousarray(positions[np.diff(positions, prepend=-1.0) > 1e-12 * positions])
 
 
-def _log_density(law: AtomicLaw, at: FloatArray) -> FloatArray:
+def _log_density(distribution: AtomicLaw, at: FloatArray) -> FloatArray:
     """Logarithm of a density: the masses around each atom, over their extent."""
-    ranks = np.arange(law.atoms.size)
+    ranks = np.arange(distribution.atoms.size)
     low, high = np.maximum(ranks - _NEIGHBOURS, 0), np.minimum(ranks + _NEIGHBOURS, ranks[-1])
-    ends = 0.5 * (law.masses[low] + law.masses[high])
-    sums = np.lib.stride_tricks.sliding_window_view(np.pad(law.masses, _NEIGHBOURS), 2 * _NEIGHBOURS + 1).sum(axis=1)
-    logs = np.log(np.maximum(sums - ends, _LEAST_MASS)) - np.log(law.atoms[high] - law.atoms[low])
-    return np.asarray(np.interp(at, law.atoms, logs))
+    ends = 0.5 * (distribution.masses[low] + distribution.masses[high])
+    padded = np.pad(distribution.masses, _NEIGHBOURS)
+    sums = np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEIGHBOURS + 1).sum(axis=1)
+    logs = np.log(np.maximum(sums - ends, _LEAST_MASS)) - np.log(distribution.atoms[high] - distribution.atoms[low])
+    return np.asarray(np.interp(at, distribution.atoms, logs))
 
 
-def _masses_between(law: AtomicLaw, levels: tuple[float, ...], knots: FloatArray) -> list[FloatArray]:
+def _masses_between(distribution: AtomicLaw, levels: tuple[float, ...], knots: FloatArray) -> list[FloatArray]:
     """For each two levels next to one another the masses between them, less each knot; each atom spread around it."""
-    positions = np.concatenate([law.atoms[:1], 0.5 * (law.atoms[1:] + law.atoms[:-1]), law.atoms[-1:]])
+    positions = np.concatenate(
+        [distribution.atoms[:1], 0.5 * (distribution.atoms[1:] + distribution.atoms[:-1]), distribution.atoms[-1:]]
+    )
     below, above = np.zeros((2, positions.size))
-    np.cumsum(law.masses, out=below[1:])
-    np.cumsum(law.masses[::-1], out=above[-2::-1])
+    np.cumsum(distribution.masses, out=below[1:])
+    np.cumsum(distribution.masses[::-1], out=above[-2::-1])
     ends = [[np.interp(level - knots, positions, sums) for sums in (below, above)] for level in levels]
     return [np.where(high[0] < 0.5, high[0] - low[0], low[1] - high[1]) for low, high in itertools.pairwise(ends)]
 
@@ -304,12 +308,12 @@ def log_normal_cells(scale: float, edges: FloatArray) -> LawsOfSum:
     return _from_cells(edges, mass, moment, error, _NORMAL_ERROR, position)
 
 
-def _sum(one: LawsOfSum, other: LawsOfSum, edges: FloatArray) -> LawsOfSum:
+def _sum(first: LawsOfSum, second: LawsOfSum, edges: FloatArray) -> LawsOfSum:
     """The sum of two independent variables, in new cells."""
     result: list[Any] = []
     errors: list[float] = []
     for side in ("below", "above"):
-        a, b = getattr(one, side), getattr(other, side)
+        a, b = getattr(first, side), getattr(second, side)
         top = a.atoms[-1] + b.atoms[-1]
         bounds = np.concatenate([edges[edges < top], [top]])
         mass, moment = np.zeros((2, bounds.size - 1))
@@ -325,8 +329,8 @@ def _sum(one: LawsOfSum, other: LawsOfSum, edges: FloatArray) -> LawsOfSum:
     above = _upper_law(bounds, mass, moment, 2 * error * moment, 2 * error * mass, infinite)
     error = max(errors)
     return LawsOfSum(
-        below, above, one.mass_error + other.mass_error + 4 * error,
-        max(one.position_error, other.position_error) + 4 * error,
+        below, above, first.mass_error + second.mass_error + 4 * error,
+        max(first.position_error, second.position_error) + 4 * error,
     )  # fmt: skip
 
 
@@ -410,20 +414,20 @@ def _edges(atoms: FloatArray, masses: FloatArray, knots: FloatArray, depth: floa
         if tail[-1] > tail[0]:
             measure += share * (tail - tail[0]) / (tail[-1] - tail[0])
     measure = np.interp(knots, atoms, measure)
-    return _apart(np.interp(np.linspace(measure[0], measure[-1], _FIRST_CELLS), measure, knots))
+    return _distinct_positions(np.interp(np.linspace(measure[0], measure[-1], _FIRST_CELLS), measure, knots))
 
 
-def _tails(law: AtomicLaw) -> FloatArray:
+def _tails(distribution: AtomicLaw) -> FloatArray:
     """Mass above, excess, mass below and deficit at each atom: sums of positive numbers."""
-    gaps = np.diff(law.atoms)
-    above = np.cumsum(law.masses[::-1])[::-1]
-    below = np.cumsum(law.masses)
+    gaps = np.diff(distribution.atoms)
+    above = np.cumsum(distribution.masses[::-1])[::-1]
+    below = np.cumsum(distribution.masses)
     excess = np.concatenate([np.cumsum((above[1:] * gaps)[::-1])[::-1], [0.0]])
     deficit = np.concatenate([[0.0], np.cumsum(below[:-1] * gaps)])
     return np.ascontiguousarray(np.stack([above, excess, below, deficit]))
 
 
-def _excesses_at_many(one: AtomicLaw, other: AtomicLaw, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _excesses_at_many(first: AtomicLaw, second: AtomicLaw, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both rows as the kernel has them, by cells between the levels; and absolute errors of the second.
 
     C adds positive numbers from the right. D adds the masses times the distances of the sums from the right edge of
@@ -432,7 +436,9 @@ def _excesses_at_many(one: AtomicLaw, other: AtomicLaw, x: FloatArray) -> tuple[
     levels, at = np.unique(x, return_inverse=True)
     edges = np.concatenate([np.zeros(1), levels, np.full(1, math.inf)])
     mass, moment = np.zeros((2, levels.size + 1))
-    _positive_sums.sums_in_cells(one.atoms, one.masses, other.atoms, other.masses, one is other, edges, mass, moment)
+    _positive_sums.sums_in_cells(
+        first.atoms, first.masses, second.atoms, second.masses, first is second, edges, mass, moment
+    )
     gaps = np.diff(edges[:-1])  # cell k ends at level k; the last has no end
     above = np.cumsum(mass[:0:-1])[::-1]  # beyond each level
     # C at a level: the moment of the cell beyond it, and for all later cells the gap that their masses lie beyond
@@ -440,7 +446,7 @@ def _excesses_at_many(one: AtomicLaw, other: AtomicLaw, x: FloatArray) -> tuple[
     over = np.cumsum(rises[::-1])[::-1]
     below = np.concatenate([np.zeros(1), np.cumsum(mass[:-2])])  # at and below the level before
     under = np.cumsum(gaps * below + np.maximum(mass[:-1] * gaps - moment[:-1], 0.0))
-    size = 4.0 * (one.atoms.size + other.atoms.size + 16) * UNIT_ROUNDOFF
+    size = 4.0 * (first.atoms.size + second.atoms.size + 16) * UNIT_ROUNDOFF
     return np.stack([over[at], under[at]]), size * np.cumsum(mass[:-1] * gaps)[at]
 
 

@@ -317,8 +317,8 @@ def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
     dominated: list[DominatingPair] = []
     for factor in factors:
         for pairs, mixtures in ((dominating, factor.narrow), (dominated, factor.wide)):
-            own = [gap + 2.0**-52 for gap in gaps]
-            pairs.append(MixturePair(mixtures[0], mixtures[1], 1, *own))
+            relative_errors = [gap + 2.0**-52 for gap in gaps]
+            pairs.append(MixturePair(mixtures[0], mixtures[1], 1, *relative_errors))
     exact = all(factor.exact for factor in factors)
     return _ordered(BoundingPairs(tuple(dominating), () if exact else (tuple(dominated),)))
 

@@ -244,8 +244,10 @@ def _drawn(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
         return _removal(noise, rate, 2)
     if relation == "replace_one":
         curve, placed = _curve(_base(noise, 2), rate), _removal(noise, rate, 2).alternatives[0]
-        turned = tuple(pair.reversed() for pair in placed)
-        return _Symmetric((LogCurvePair(curve, curve, 1),), (placed, turned, _replacement(noise, rate).alternatives[0]))
+        reversed_pairs = tuple(pair.reversed() for pair in placed)
+        return _Symmetric(
+            (LogCurvePair(curve, curve, 1),), (placed, reversed_pairs, _replacement(noise, rate).alternatives[0])
+        )
     if isinstance(noise, LaplaceMechanism):
         forward = _curve(_base(noise, 1), rate, 0.0, -noise._loss_bounds()[0])
         above = -math.inf, _log_ends(doubles_around(rate))[1]  # no more is known of the other order
@@ -368,8 +370,8 @@ def _mixed(pair: MixturePair, rate: Fraction) -> MixturePair:
 
 
 def _poisson_of_composition(base: Any, rate: Fraction) -> BoundingPairs:
-    def pair(bounds: BoundingPairs, turned: BoundingPairs) -> tuple[DominatingPair, ...]:
-        item = type(base)(bounds, turned, base.count, True)
+    def pair(bounds: BoundingPairs, reversed_bounds: BoundingPairs) -> tuple[DominatingPair, ...]:
+        item = type(base)(bounds, reversed_bounds, base.count, True)
         return (_pair_of_curves(CompositionBase(item, "forward"), CompositionBase(item, "backward"), rate),)
 
     pairs, other = base.forward_pairs, base.backward_pairs
@@ -403,9 +405,9 @@ class _OneSample(tuple[Any, ...]):
     def forward_pairs(self) -> BoundingPairs:
         """The pairs of all releases."""
         read = [read_pair(f"base[{i}]", element).forward for i, element in enumerate(self)]
-        exact = tuple(pair for entry in read for pair in entry.alternatives[0])
-        above = tuple(pair for one in read for pair in one.dominating)
-        return BoundingPairs(above, (exact,) if any(item.dominated for item in read) else ())
+        exact = tuple(pair for bounding in read for pair in bounding.alternatives[0])
+        above = tuple(pair for bounding in read for pair in bounding.dominating)
+        return BoundingPairs(above, (exact,) if any(bounding.dominated for bounding in read) else ())
 
     def __repr__(self) -> str:
         return repr(list(self))
@@ -656,23 +658,25 @@ def _taking_part(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
 
 
 def _opposite_others(
-    noise: _Noise, found: Overflow, rate: Fraction, cap: int, relation: str
+    noise: _Noise, overflow: Overflow, rate: Fraction, cap: int, relation: str
 ) -> tuple[tuple[DominatingPair, ...], ...]:
     """Concrete data sets: all others contribute -s, the record s; none where a weight may underflow."""
-    least = min(found.log_tau[0], found.log_rest[0])
-    if not found.sizes.size or least < _LEAST_LOG or isinstance(noise, LaplaceMechanism):
+    least = min(overflow.log_tau[0], overflow.log_rest[0])
+    if not overflow.sizes.size or least < _LEAST_LOG or isinstance(noise, LaplaceMechanism):
         return ()
-    tau, full = Fraction(math.exp(found.log_tau[1])), Fraction(found.rate[1])
+    tau, full = Fraction(math.exp(overflow.log_tau[1])), Fraction(overflow.rate[1])
     joins, moves = {"add_or_remove": (0, 0), "replace_one": (-1, 0), "zero_out": (0, 1)}[relation]
     sides: list[dict[int, Fraction]] = [{}, {}]
     for side, step, swap in zip(sides, (1, joins), (2, moves), strict=True):
-        for j, b in enumerate(found.sizes.tolist()):
+        for j, b in enumerate(overflow.sizes.tolist()):
             for shift, w in ((-j, 1 - rate), (step - j, rate)):
                 side[shift] = side.get(shift, Fraction(0)) + w * Fraction(b)
         for shift, w in ((-cap, 1 - full), (swap - cap, full)):
             side[shift] = side.get(shift, Fraction(0)) + w * tau
-    error = found.error + 8 * (found.log_tau[1] - found.log_tau[0]) + 2.0**-48
-    error += (found.rate[1] - found.rate[0]) / min(found.rate[0], 1.0 - found.rate[1], key=lambda x: x or 1.0)
+    error = overflow.error + 8 * (overflow.log_tau[1] - overflow.log_tau[0]) + 2.0**-48
+    error += (overflow.rate[1] - overflow.rate[0]) / min(
+        overflow.rate[0], 1.0 - overflow.rate[1], key=lambda x: x or 1.0
+    )
     used = [{shift: w for shift, w in side.items() if w} for side in sides]
     if error > _LARGEST_ERROR or min(min(side.values()) for side in used) < _LEAST_WEIGHT:
         return ()

@@ -122,8 +122,8 @@ class _Levels:
         e, less = np.exp(-local), -np.expm1(-local)
         inverse = np.exp(-wide)
         self.local_epsilon = curve.local_epsilon
-        self.rest = -np.expm1(wide - local)  # 1 - x / E
-        self.c = inverse * self.rest / (less * (1 + inverse))
+        self.complement = -np.expm1(wide - local)  # 1 - x / E
+        self.c = inverse * self.complement / (less * (1 + inverse))
         a = e * -np.expm1(-wide) / (less * (1 + inverse))
         factor = local + np.log(less) + wide + np.log1p(inverse) - np.log(np.longdouble(self.n))
         self.r, self.r_rest, self.a0, self.a1 = np.longdouble(0), np.longdouble(1), 0 * a, 0 * a
@@ -150,8 +150,8 @@ class _Levels:
 
     def closed_form(self, where: Any) -> FloatArray:
         """(E - x) / (E + 1) (1 - q / 2)^(n - 1), where n c <= 1 and there is no M."""
-        value = np.log(self.rest[where]) - np.log1p(self.e) + (self.n - 1) * np.log1p(-self.q / 2)
-        error = BINOMIAL_ERROR * (2 + np.abs(np.log(self.rest[where])) + np.abs(value))
+        value = np.log(self.complement[where]) - np.log1p(self.e) + (self.n - 1) * np.log1p(-self.q / 2)
+        error = BINOMIAL_ERROR * (2 + np.abs(np.log(self.complement[where])) + np.abs(value))
         return _rounded(value, value - error, value + error)
 
     def left_out(self, log_moment: Any, at: Any, sides: float) -> Any:
