@@ -301,8 +301,8 @@ def integral_of_samples(
         if value.size == 1 and value[0] > 0.0 and weight.growth >= 0:
             likely = math.inf
         # a smooth convex curve lies a third of the gap below the chord; across a wide gap take the geometric mean
-        apart = np.where(below > 0.0, np.sqrt(np.maximum(below, 0.0)) * np.sqrt(above), 0.0)
-        likeliest = np.where(2 * below > above, above * (2 / 3) + below / 3, apart)
+        geometric_mean = np.where(below > 0.0, np.sqrt(np.maximum(below, 0.0)) * np.sqrt(above), 0.0)
+        likeliest = np.where(2 * below > above, above * (2 / 3) + below / 3, geometric_mean)
         middle = float(np.sum(likeliest))
         method = "convex in e^epsilon" if convex else "monotone: the samples are not convex in e^epsilon"
         return _outward(middle + min(likely, beyond), lower + least, upper + beyond, last, weight)._replace(
@@ -452,10 +452,10 @@ def _panels(
         start, end = np.stack([start, centre], axis=1), np.stack([centre, end], axis=1)
         parts = integrals(start.reshape(-1), end.reshape(-1)).reshape(-1, 2)
         scale = total + float(np.sum(parts))
-        apart = np.abs(whole - parts.sum(axis=1)) > _PANEL_AGREEMENT * scale
-        apart &= (start[:, 0] < centre) & (centre < end[:, 1]) & (used < budget / 2) & math.isfinite(scale)
-        total += float(np.sum(parts[~apart]))
-        start, end, whole = start[apart].reshape(-1), end[apart].reshape(-1), parts[apart].reshape(-1)
+        unconverged = np.abs(whole - parts.sum(axis=1)) > _PANEL_AGREEMENT * scale
+        unconverged &= (start[:, 0] < centre) & (centre < end[:, 1]) & (used < budget / 2) & math.isfinite(scale)
+        total += float(np.sum(parts[~unconverged]))
+        start, end, whole = start[unconverged].reshape(-1), end[unconverged].reshape(-1), parts[unconverged].reshape(-1)
     grid, order = np.unique(np.concatenate(points), return_index=True)
     value, low, high = (np.concatenate(column)[order] for column in zip(*answers, strict=True))
     return total, grid, (value, low, high)

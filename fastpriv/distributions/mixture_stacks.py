@@ -224,13 +224,13 @@ class MixtureStack(Stack):
         """``GaussianMixture.mass_gap`` of each row, of shape ``shape``; an axis that was broadcast takes no memory."""
         if not hasattr(self, "_gaps"):
             axes = tuple(slice(0, 1) if step == 0 else slice(None) for step in self.weights.strides[:-1])
-            own = self.weights[axes]  # each row of weights once
-            gaps = np.zeros(own.shape[:-1])
-            rounding = own.shape[-1] * float(np.finfo(np.longdouble).eps)
-            rough = np.abs(np.sum(own, axis=-1, dtype=np.longdouble) - 1)
+            distinct_weights = self.weights[axes]  # each row of weights once
+            gaps = np.zeros(distinct_weights.shape[:-1])
+            rounding = distinct_weights.shape[-1] * float(np.finfo(np.longdouble).eps)
+            rough = np.abs(np.sum(distinct_weights, axis=-1, dtype=np.longdouble) - 1)
             for index in map(tuple, np.argwhere(rough > 2.0**-54 - rounding)):
-                gaps[index] = validate.rounded_sum_gap(own[index][own[index] > 0])
-            gaps[~(own > 0).any(axis=-1)] = 0.0
+                gaps[index] = validate.rounded_sum_gap(distinct_weights[index][distinct_weights[index] > 0])
+            gaps[~(distinct_weights > 0).any(axis=-1)] = 0.0
             self._set(_gaps=np.broadcast_to(gaps, self.shape))
         return self._gaps  # type: ignore[return-value]
 

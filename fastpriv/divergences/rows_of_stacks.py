@@ -79,8 +79,8 @@ class Stacks(NamedTuple):
         index = self.position(row)
         result = []
         for stack, single in zip(self.stacks, self.singles, strict=True):
-            own = index[len(index) - len(stack.shape) :]
-            location = tuple(0 if n == 1 else i for i, n in zip(own, stack.shape, strict=True))
+            trailing_index = index[len(index) - len(stack.shape) :]
+            location = tuple(0 if n == 1 else i for i, n in zip(trailing_index, stack.shape, strict=True))
             result.append(stack._item(location) if single is None else single)
         return tuple(result)
 
@@ -263,11 +263,11 @@ def _settle(
     for kind, chosen in calls:
         if not chosen.size:
             continue
-        own = [None if column is None else column[chosen] for column in columns]
+        chosen_columns = [None if column is None else column[chosen] for column in columns]
         of_order = orders[chosen] if kind == "renyi" and orders is not None else None
         result = np.empty((3, chosen.size)), status[chosen], bits[chosen], cost[chosen]
         _quadrature.stack_integrals(
-            _quadrature.KINDS[kind], *own, of_order, *result[0], *result[1:3], certified, deadline.expiry,
+            _quadrature.KINDS[kind], *chosen_columns, of_order, *result[0], *result[1:3], certified, deadline.expiry,
             MAX_EXPONENTIALS, result[3],
         )  # fmt: skip
         out[:, chosen], status[chosen], bits[chosen], cost[chosen] = result
@@ -307,8 +307,8 @@ def _row_by_row(
         sampling = None
         if root is not None:
             stream = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, _ROW_STREAM, row))
-            own = {"rng": stream, "n_jobs": 1, "progress": None, "max_seconds": remaining}
-            sampling = Sampling(**options | own)
+            row_options = {"rng": stream, "n_jobs": 1, "progress": None, "max_seconds": remaining}
+            sampling = Sampling(**options | row_options)
         parameter = () if parameters is None else (parameters[row],)
         try:
             return answer(*stacks.mixtures(row), *parameter, sampling=sampling)

@@ -266,14 +266,14 @@ def _enclosed(
     roots = np.sqrt(diagonal.astype(np.float64))
     off = np.abs(m).astype(np.float64)
     np.fill_diagonal(off, 0.0)
-    own = np.diagonal(m_rounding) + np.diagonal(e_rounding) + np.diagonal(x_rounding)
+    diagonal_error = np.diagonal(m_rounding) + np.diagonal(e_rounding) + np.diagonal(x_rounding)
     n = 1.01 * float(np.linalg.norm((off + m_rounding) / np.outer(roots, roots)))
     if not n < 0.25:
         return None
     logs = np.log1p(diagonal - 1) if extended else np.log(diagonal)
     terms = np.diagonal(e) - logs
     c = float(terms.sum() / 2)
-    c_error = float((own / diagonal).sum()) + n * n + norm * norm + float(np.diagonal(e_rounding).sum())
+    c_error = float((diagonal_error / diagonal).sum()) + n * n + norm * norm + float(np.diagonal(e_rounding).sum())
     c_error += (d + 8) * unit * float((np.abs(logs) + np.abs(terms)).sum()) + UNIT_ROUNDOFF * abs(c)
     w = g @ z.astype(kind)
     w_error = size @ (1.01 * (d + 8) * unit * np.abs(z).astype(np.float64) + z_error)
@@ -300,9 +300,9 @@ def _congruence(t: Any, gap: Any, kind: Any) -> Any:
     for _ in range(2):
         r, x = identity - g @ t @ g.T, g @ gap @ g.T
         y = np.diagonal(x)
-        apart = y[:, None] - y
-        clear = np.abs(apart) > 1e-7 * (np.abs(y)[:, None] + np.abs(y))
-        step = np.where(clear, (x + y[:, None] * r) / np.where(clear, apart, 1), r / 2)
+        diagonal_differences = y[:, None] - y
+        clear = np.abs(diagonal_differences) > 1e-7 * (np.abs(y)[:, None] + np.abs(y))
+        step = np.where(clear, (x + y[:, None] * r) / np.where(clear, diagonal_differences, 1), r / 2)
         if not np.abs(step).max() < 0.1:
             break
         g = g + step @ g

@@ -141,13 +141,13 @@ def largest_gaussian_loss(spectra: Sequence[tuple[GaussianSpectrum, float]]) -> 
 
 def _joined(spectra: Sequence[tuple[GaussianSpectrum, float]]) -> _Coordinates:
     def column(name: str) -> FloatArray:
-        return np.concatenate([getattr(one, name) for one, _ in spectra])
+        return np.concatenate([getattr(spectrum, name) for spectrum, _ in spectra])
 
-    counts = np.concatenate([one.counts * count for one, count in spectra])
-    e = np.concatenate([np.full(entry.y.size, entry.e) for entry, _ in spectra])
-    c = math.fsum(item.c * count for item, count in spectra)
-    c_error = math.fsum(element.c_error * count for element, count in spectra) * (1 + 1e-12)
-    c_error += 4 * UNIT_ROUNDOFF * math.fsum(abs(one.c) * count for one, count in spectra)
+    counts = np.concatenate([spectrum.counts * count for spectrum, count in spectra])
+    e = np.concatenate([np.full(spectrum.y.size, spectrum.e) for spectrum, _ in spectra])
+    c = math.fsum(spectrum.c * count for spectrum, count in spectra)
+    c_error = math.fsum(spectrum.c_error * count for spectrum, count in spectra) * (1 + 1e-12)
+    c_error += 4 * UNIT_ROUNDOFF * math.fsum(abs(spectrum.c) * count for spectrum, count in spectra)
     rows = np.stack([column("y"), counts * column("w") ** 2, counts, column("b"), counts * column("w_error") ** 2, e])
     return _Coordinates(rows, rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], c, c_error)
 
@@ -263,8 +263,8 @@ def _along_path(
         power = 1.0 if quantity == "delta" else 0.5 * turns @ x.counts
         growth = 0.25 * (np.where(turns, np.log1p(1 / v**2), 0.0) @ x.counts)
         result = _log_f(x, t + 1j * heights, epsilon, quantity)
-        away = np.log(heights) + sum(np.log(np.abs(t + 1j * heights - p) / heights) for p in (0.0, -1.0))
-        return result.value.real + away + growth + 16 * result.error - np.log(power) + 0.01
+        log_pole_factor = np.log(heights) + sum(np.log(np.abs(t + 1j * heights - p) / heights) for p in (0.0, -1.0))
+        return result.value.real + log_pole_factor + growth + 16 * result.error - np.log(power) + 0.01
 
     def path_bound(ends: Any) -> Any:
         """The same of |F z'| on the path beyond the ends; infinite where it need not fall."""

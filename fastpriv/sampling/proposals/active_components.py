@@ -237,16 +237,16 @@ def _gathered(
     with np.errstate(all="ignore"):
         width, component_sigmas = widths[chosen], sigmas[:, None, :]
         ratio = component_sigmas / width
-        apart = (centres[chosen] - means[:, None, :]) / width
+        standardised_distance = (centres[chosen] - means[:, None, :]) / width
         curvature = (width - component_sigmas) / width * (1.0 + ratio)
-        linear_term = ratio * apart
+        linear_term = ratio * standardised_distance
         logs = np.where(np.abs(curvature) < 0.5, 0.5 * np.log1p(-np.clip(curvature, -1, 0.9)), np.log(ratio))
-        squares = 0.5 * np.sum(apart * apart, axis=2)
+        squares = 0.5 * np.sum(standardised_distance * standardised_distance, axis=2)
         offset = squares - np.sum(logs, axis=2)
         sure = np.isfinite(offset) & np.isfinite(curvature).all(axis=2) & np.isfinite(linear_term).all(axis=2)
         sure &= (np.abs(curvature).max(axis=2) < 1e100) & (np.abs(linear_term).max(axis=2) < 1e100)
         sure &= np.isfinite(levels)
-        rounding_error = (apart.shape[2] + 8) * UNIT_ROUNDOFF * (squares + np.sum(np.abs(logs), axis=2))
+        rounding_error = (standardised_distance.shape[2] + 8) * UNIT_ROUNDOFF * (squares + np.sum(np.abs(logs), axis=2))
     rounding_error += 8 * UNIT_ROUNDOFF * np.sum(np.abs(curvature), axis=2, where=sure[:, :, None], initial=0.0)
     return DiagonalExponentProblem(
         np.where(sure[:, :, None], curvature, 0.0), np.where(sure[:, :, None], linear_term, 0.0),
@@ -280,14 +280,19 @@ class _NaturalParameters:
         return np.where(np.isfinite(log_weights), log_weights, -1e300)
 
     def with_remainder(
-        self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, rest: FloatArray, raw: DiagonalExponentProblem
+        self,
+        means: FloatArray,
+        sigmas: FloatArray,
+        levels: FloatArray,
+        log_weights: FloatArray,
+        raw: DiagonalExponentProblem,
     ) -> tuple[DiagonalExponentProblem, FloatArray]:
-        """The problem ``raw`` with one more active component: all that have a finite weight ``rest``, in shares that
-        go with it."""
-        rest[:, ~self.usable] = -np.inf
-        top = rest.max(axis=1, keepdims=True)
+        """The problem ``raw`` with one more active component: all whose ``log_weights`` are finite, in shares
+        proportional to the weights."""
+        log_weights[:, ~self.usable] = -np.inf
+        top = log_weights.max(axis=1, keepdims=True)
         with np.errstate(all="ignore"):
-            share = np.exp(np.maximum(rest - top, -745.0)) * np.isfinite(rest)
+            share = np.exp(np.maximum(log_weights - top, -745.0)) * np.isfinite(log_weights)
             share /= share.sum(axis=1, keepdims=True)
             used = share > 0
             logs = np.where(used, np.log(share), 0.0)

@@ -61,52 +61,52 @@ class Factors(NamedTuple):
 class _TransformedComponents(NamedTuple):
     """Y and a of u components for each of r problems, and how far they may be off; one Y stands for all."""
 
-    turned: FloatArray  # (r, u, d, d) or (r, 1, d, d)
-    away: FloatArray  # (r, u, d)
-    turned_error: FloatArray  # (r, u) or (r, 1)
-    away_error: FloatArray  # (r, u)
+    whitened_roots: FloatArray  # Y, (r, u, d, d) or (r, 1, d, d)
+    whitened_gaps: FloatArray  # a, (r, u, d)
+    roots_error: FloatArray  # bounds of the norm of the error of Y, (r, u) or (r, 1)
+    gaps_error: FloatArray  # bounds of the norm of the error of a, (r, u)
 
     @classmethod
     def of(cls, factors: Factors, gaps: FloatArray, roots: FloatArray) -> _TransformedComponents:
         """Of factors (r, u, d, d), or one for each r or for all, and of the distances from their means (r, u, d)."""
         unit, inverse = _rounding(gaps.shape[2]), factors.inverse
         sizes, root = np.abs(inverse), roots[:, None]
-        turned, away = inverse @ root, _applied(inverse, gaps)
+        whitened_roots, whitened_gaps = inverse @ root, _applied(inverse, gaps)
         lost = unit * _norm(sizes @ np.abs(root))
         missed = unit * np.linalg.norm(_applied(sizes, np.abs(gaps)), axis=2)
         return cls(
-            turned, away, lost + factors.error * (_norm(turned) + lost),
-            missed + factors.error * (np.linalg.norm(away, axis=2) + missed),
+            whitened_roots, whitened_gaps, lost + factors.error * (_norm(whitened_roots) + lost),
+            missed + factors.error * (np.linalg.norm(whitened_gaps, axis=2) + missed),
         )  # fmt: skip
 
     def matrix(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """sum times Y'Y, and how far it may be off."""
-        once = times if self.turned.shape[1] == times.shape[1] else times.sum(axis=1, keepdims=True)
-        squares = self.turned.transpose(0, 1, 3, 2) @ self.turned
+        once = times if self.whitened_roots.shape[1] == times.shape[1] else times.sum(axis=1, keepdims=True)
+        squares = self.whitened_roots.transpose(0, 1, 3, 2) @ self.whitened_roots
         total = (once[:, None, :] @ squares.reshape(*squares.shape[:2], -1)).reshape(len(times), *squares.shape[2:])
-        size = _norm(self.turned)
-        error = (2.0 * size + self.turned_error) * self.turned_error + self._unit() * size * size
+        size = _norm(self.whitened_roots)
+        error = (2.0 * size + self.roots_error) * self.roots_error + self._unit() * size * size
         return total, np.sum(np.abs(times) * error, axis=1)
 
     def slope(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """sum times Y'a, and how far it may be off."""
-        scaled = times[:, :, None] * self.away
-        if self.turned.shape[1] == times.shape[1]:
-            total = (scaled[:, :, None, :] @ self.turned)[:, :, 0].sum(axis=1)
+        scaled = times[:, :, None] * self.whitened_gaps
+        if self.whitened_roots.shape[1] == times.shape[1]:
+            total = (scaled[:, :, None, :] @ self.whitened_roots)[:, :, 0].sum(axis=1)
         else:
-            total = (scaled.sum(axis=1)[:, None, :] @ self.turned[:, 0])[:, 0]
-        size, far = _norm(self.turned), np.linalg.norm(self.away, axis=2)
-        error = size * self.away_error + self.turned_error * (far + self.away_error) + self._unit() * size * far
+            total = (scaled.sum(axis=1)[:, None, :] @ self.whitened_roots[:, 0])[:, 0]
+        size, far = _norm(self.whitened_roots), np.linalg.norm(self.whitened_gaps, axis=2)
+        error = size * self.gaps_error + self.roots_error * (far + self.gaps_error) + self._unit() * size * far
         return total, np.sum(np.abs(times) * error, axis=1)
 
     def square(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """sum times |a|^2, and how far it may be off."""
-        far = np.linalg.norm(self.away, axis=2)
-        error = (2.0 * far + self.away_error) * self.away_error + self._unit() * far * far
+        far = np.linalg.norm(self.whitened_gaps, axis=2)
+        error = (2.0 * far + self.gaps_error) * self.gaps_error + self._unit() * far * far
         return np.sum(times * far * far, axis=1), np.sum(np.abs(times) * error, axis=1)
 
     def _unit(self) -> float:
-        return _rounding(self.turned.shape[2] + self.away.shape[1])
+        return _rounding(self.whitened_roots.shape[2] + self.whitened_gaps.shape[1])
 
 
 class _QuadraticForm(NamedTuple):
@@ -252,11 +252,11 @@ def _gaps(side: _TransformedComponents, tau: FloatArray, ours: _TransformedCompo
     """
     slope, slope_error = side.slope(tau)
     square, square_error = side.square(tau)
-    far, missed = np.linalg.norm(ours.away, axis=2), ours.away_error
-    gaps = np.linalg.norm(side.away, axis=2)
-    size = ours.away.shape[2]
-    cross = gaps * missed + side.away_error * (far + missed) + _rounding(size + tau.shape[1]) * gaps * far
-    square += 2.0 * np.sum((tau[:, None, :] @ side.away)[:, 0] * ours.away[:, 0], axis=1)
+    far, missed = np.linalg.norm(ours.whitened_gaps, axis=2), ours.gaps_error
+    gaps = np.linalg.norm(side.whitened_gaps, axis=2)
+    size = ours.whitened_gaps.shape[2]
+    cross = gaps * missed + side.gaps_error * (far + missed) + _rounding(size + tau.shape[1]) * gaps * far
+    square += 2.0 * np.sum((tau[:, None, :] @ side.whitened_gaps)[:, 0] * ours.whitened_gaps[:, 0], axis=1)
     errors = np.stack([np.zeros(len(tau)), slope_error, square_error + 2.0 * np.sum(tau * cross, axis=1)])
     return _QuadraticForm(np.zeros((len(tau), size, size)), -slope, -square, errors)
 

@@ -148,11 +148,11 @@ class FullExponentProblem:
         root, _ = self.inverse_factors(tau)
         across = root.transpose(0, 2, 1)
         mean = -(across @ (root @ self._force(tau)))[:, :, 0]
-        turned = root[:, None] @ self.curvature @ across[:, None]
+        transformed_curvature = root[:, None] @ self.curvature @ across[:, None]
         curved = (self.curvature @ mean[:, None, :, None])[..., 0]
         half = self.linear_term + 0.5 * curved
-        gradient = -0.5 * np.trace(turned, axis1=2, axis2=3) - (half @ mean[:, :, None])[:, :, 0]
-        flat = (turned * tau[:, :, None, None]).reshape(*tau.shape, -1)
+        gradient = -0.5 * np.trace(transformed_curvature, axis1=2, axis2=3) - (half @ mean[:, :, None])[:, :, 0]
+        flat = (transformed_curvature * tau[:, :, None, None]).reshape(*tau.shape, -1)
         forces = ((self.linear_term + curved) * tau[:, :, None]) @ across
         return gradient, 0.5 * flat @ flat.transpose(0, 2, 1) + forces @ forces.transpose(0, 2, 1)
 

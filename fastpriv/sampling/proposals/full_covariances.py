@@ -79,11 +79,14 @@ class FullTilting(Tilting):
         chosen, remaining = self._selection(rows, factors, total) if self.has_remainder else (every, None)
         active = chosen.shape[1]
         some = chosen if len(self.inverses) > 1 else chosen[:, :1] * 0
-        turned = self.inverses[some] @ factors[:, None]
-        turned[(self.q[2][some] == factors[:, None]).all(axis=(2, 3))] = np.eye(size)  # however large tau, D stays 0
+        whitened_factors = self.inverses[some] @ factors[:, None]
+        equal = (self.q[2][some] == factors[:, None]).all(axis=(2, 3))
+        whitened_factors[equal] = np.eye(size)  # however large tau, D stays 0
         near = np.take_along_axis(whitened, chosen[:, :, None], axis=1)
-        precision = np.broadcast_to(turned.transpose(0, 1, 3, 2) @ turned, (*chosen.shape, size, size))
-        linear_term = (near[:, :, None, :] @ turned)[:, :, 0]
+        precision = np.broadcast_to(
+            whitened_factors.transpose(0, 1, 3, 2) @ whitened_factors, (*chosen.shape, size, size)
+        )
+        linear_term = (near[:, :, None, :] @ whitened_factors)[:, :, 0]
         parts = [precision, linear_term, *(np.take_along_axis(x, chosen, axis=1) for x in (offset, total))]
         if remaining is not None:
             with np.errstate(divide="ignore"):
@@ -116,18 +119,18 @@ class FullTilting(Tilting):
 
     def _whitened(self, means: FloatArray) -> FloatArray:
         """L_j^-1 (n_j - m) for every m: (I, J, d)."""
-        away = self.q[1] - means[:, None]
+        mean_gaps = self.q[1] - means[:, None]
         if len(self.inverses) == 1:
-            return np.asarray(away @ self.inverses[0].T)
-        return np.asarray((self.inverses @ away[..., None])[..., 0])
+            return np.asarray(mean_gaps @ self.inverses[0].T)
+        return np.asarray((self.inverses @ mean_gaps[..., None])[..., 0])
 
     def _selection(self, rows: IndexArray, factors: FloatArray, total: FloatArray) -> tuple[IndexArray, FloatArray]:
         """The heaviest components of q near the tilted normals, and the shares of the others."""
         normals = self.selection_normals
         spread = factors @ factors.transpose(0, 2, 1) if normals is None else normals[1][rows]
-        away = self._whitened(self.means[rows] if normals is None else normals[0][rows])
+        whitened_gaps = self._whitened(self.means[rows] if normals is None else normals[0][rows])
         flat = spread.reshape(len(rows), -1) @ self.precisions.reshape(len(self.precisions), -1).T
-        weights = total - self.logs - 0.5 * (flat + np.sum(away * away, axis=2))
+        weights = total - self.logs - 0.5 * (flat + np.sum(whitened_gaps * whitened_gaps, axis=2))
         open_rows = np.flatnonzero(self.chosen[rows, 0] < 0)
         if open_rows.size:
             if self.feasible_start is not None:
@@ -143,16 +146,18 @@ class FullTilting(Tilting):
         remainder = np.exp(np.maximum(weights - top, -700.0)) * np.isfinite(weights)
         return chosen, remainder / remainder.sum(axis=1, keepdims=True)
 
-    def _remainder(self, factors: FloatArray, rest: FloatArray, whitened: FloatArray) -> list[FloatArray]:
-        """Precision and linear term of the components of q that enter together, in shares ``rest``."""
+    def _remainder(self, factors: FloatArray, remaining_shares: FloatArray, whitened: FloatArray) -> list[FloatArray]:
+        """Precision and linear term of the components of q that enter together, in shares ``remaining_shares``."""
         number, size = len(factors), factors.shape[1]
         if len(self.inverses) == 1:
             precision = np.broadcast_to(self.precisions[0], factors.shape)
-            force = (rest[:, None, :] @ whitened)[:, 0] @ self.inverses[0]
+            force = (remaining_shares[:, None, :] @ whitened)[:, 0] @ self.inverses[0]
         else:
-            precision = (rest @ self.precisions.reshape(len(self.precisions), -1)).reshape(number, size, size)
+            precision = (remaining_shares @ self.precisions.reshape(len(self.precisions), -1)).reshape(
+                number, size, size
+            )
             forces = (self.inverses.transpose(0, 2, 1) @ whitened[..., None])[..., 0]
-            force = (rest[:, None, :] @ forces)[:, 0]
+            force = (remaining_shares[:, None, :] @ forces)[:, 0]
         across = factors.transpose(0, 2, 1)
         return [np.asarray(across @ precision @ factors), np.asarray((across @ force[:, :, None])[:, :, 0])]
 

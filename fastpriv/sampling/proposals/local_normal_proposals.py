@@ -78,10 +78,10 @@ class _LogRatioQuadratics(NamedTuple):
 
     def half_traces(self, slopes: FloatArray, inverse: FloatArray) -> FloatArray:
         """Half of tr H_j C, C = I - slopes' inverse slopes: (M, J)."""
-        turned = inverse @ slopes
+        weighted_slopes = inverse @ slopes
         if self.curvature.ndim == 2:
-            return np.asarray(0.5 * (1.0 - np.sum(slopes * turned, axis=1)) @ self.curvature.T)
-        lost = np.einsum("jde,mkd,mke->mj", self.curvature, slopes, turned, optimize=True)
+            return np.asarray(0.5 * (1.0 - np.sum(slopes * weighted_slopes, axis=1)) @ self.curvature.T)
+        lost = np.einsum("jde,mkd,mke->mj", self.curvature, slopes, weighted_slopes, optimize=True)
         return np.asarray(0.5 * (np.einsum("jdd->j", self.curvature) - lost))
 
 
@@ -167,15 +167,19 @@ def _lines(
     root: FloatArray,
 ) -> _LogRatioQuadratics:  # fmt: skip
     precision_p, precisions_q = _precisions(p, np.array([row])), _precisions(q, active)
-    away, apart = (mean - mixture.means.reshape(len(mixture), -1)[rows] for mixture, rows in ((p, [row]), (q, active)))
+    p_offset, q_offsets = (
+        mean - mixture.means.reshape(len(mixture), -1)[rows] for mixture, rows in ((p, [row]), (q, active))
+    )
     if p.covariances is None and q.covariances is None:
-        slope = (precisions_q * apart - precision_p * away) @ root
+        slope = (precisions_q * q_offsets - precision_p * p_offset) @ root
         curvature = (precisions_q - precision_p) * np.diagonal(root) ** 2
     else:
         precision_p, precisions_q = (
             x if x.ndim == 3 else x[:, :, None] * np.eye(len(mean)) for x in (precision_p, precisions_q)
         )
-        slope = (np.einsum("jde,je->jd", precisions_q, apart) - np.einsum("jde,je->jd", precision_p, away)) @ root
+        slope = (
+            np.einsum("jde,je->jd", precisions_q, q_offsets) - np.einsum("jde,je->jd", precision_p, p_offset)
+        ) @ root
         curvature = root.T @ (precisions_q - precision_p) @ root
     level = np.log1p(tau.sum()) - np.log(tau) - 0.5 * np.sum(_diagonals(curvature), axis=1)
     return _LogRatioQuadratics(level, slope, curvature)
@@ -200,8 +204,10 @@ def _starts(number: int, size: int) -> FloatArray:
 
 
 def _misfit(t: FloatArray, u: FloatArray, target_means: FloatArray, spread: FloatArray) -> FloatArray:
-    away = t - target_means
-    return np.asarray(0.5 * np.sum(u * u, axis=1) + 0.5 * np.sum(away * np.linalg.solve(spread, away.T).T, axis=1))
+    residual = t - target_means
+    return np.asarray(
+        0.5 * np.sum(u * u, axis=1) + 0.5 * np.sum(residual * np.linalg.solve(spread, residual.T).T, axis=1)
+    )
 
 
 def _kalman_step(
@@ -211,8 +217,8 @@ def _kalman_step(
     slopes = lines.slope + lines.curved(u)
     t = lines.values(u) + halves
     matrix = slopes @ slopes.transpose(0, 2, 1) + spread
-    away = target_means - t + np.einsum("mjd,md->mj", slopes, u)
-    step = np.einsum("mjd,mj->md", slopes, np.linalg.solve(matrix, away[:, :, None])[:, :, 0]) - u
+    innovation = target_means - t + np.einsum("mjd,md->mj", slopes, u)
+    step = np.einsum("mjd,mj->md", slopes, np.linalg.solve(matrix, innovation[:, :, None])[:, :, 0]) - u
     now, done = _misfit(t, u, target_means, spread), np.zeros(len(u), dtype=bool)
     for k in range(_SHORTER_STEPS):
         trial = u + 0.4**k * step

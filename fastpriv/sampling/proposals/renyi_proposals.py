@@ -193,46 +193,49 @@ def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
     return False if undecided else (support, parts)
 
 
-def _uncovered(turned: FloatArray, order: float, directions: FloatArray, weights: FloatArray) -> bool:
+def _uncovered(scaled_precisions: FloatArray, order: float, directions: FloatArray, weights: FloatArray) -> bool:
     """Whether some sum of the directions that bind is a direction that no component of q covers: by trial."""
     draws = np.random.default_rng(0).standard_normal((512, len(weights)))
     trial = (draws * np.sqrt(weights)) @ directions
     trial /= np.maximum(np.linalg.norm(trial, axis=1, keepdims=True), 1e-300)
-    margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->sj", trial, turned, trial, optimize=True)
+    margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->sj", trial, scaled_precisions, trial, optimize=True)
     return bool(np.any(np.max(margins, axis=1) < -_MARGIN * order))
 
 
 def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
     """One component of q that serves alone, else cutting planes: shares against directions."""
     factor = pair.scales[row if len(pair.scales) > 1 else 0]
-    turned = factor.T @ pair.precisions @ factor
-    if len(turned) == 1:
-        turned = np.broadcast_to(turned, (len(pair.q[0]), *factor.shape))
+    scaled_precisions = factor.T @ pair.precisions @ factor
+    if len(scaled_precisions) == 1:
+        scaled_precisions = np.broadcast_to(scaled_precisions, (len(pair.q[0]), *factor.shape))
     identity = order * np.eye(len(factor))
-    for j in np.argsort(np.einsum("jkk->j", turned), kind="stable")[:4]:
-        if np.linalg.eigvalsh(identity - (order - 1.0) * turned[j])[0] > _MARGIN * order:
-            return np.asarray(np.arange(len(turned)) == j, dtype=np.float64)
-    shares = np.full(len(turned), 1.0 / len(turned))
+    for j in np.argsort(np.einsum("jkk->j", scaled_precisions), kind="stable")[:4]:
+        if np.linalg.eigvalsh(identity - (order - 1.0) * scaled_precisions[j])[0] > _MARGIN * order:
+            return np.asarray(np.arange(len(scaled_precisions)) == j, dtype=np.float64)
+    shares = np.full(len(scaled_precisions), 1.0 / len(scaled_precisions))
     directions: list[FloatArray] = []
     for _ in range(_CUTTING_PLANES):
-        values, vectors = np.linalg.eigh(identity - (order - 1.0) * np.tensordot(shares, turned, 1))
+        values, vectors = np.linalg.eigh(identity - (order - 1.0) * np.tensordot(shares, scaled_precisions, 1))
         if values[0] > _MARGIN * order:
             break
         directions.append(vectors[:, 0])
         stack = np.array(directions)
-        margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->js", stack, turned, stack, optimize=True)
+        margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->js", stack, scaled_precisions, stack, optimize=True)
         if np.max(margins[:, -1]) < -_MARGIN * order:
             return True
         better, weights, _ = _max_min_shares(margins)
         if better is None:
-            return weights is not None and _uncovered(turned, order, stack, weights)
+            return weights is not None and _uncovered(scaled_precisions, order, stack, weights)
         shares = better
     else:
         return False
     selected = np.zeros_like(shares)
     chosen = np.argsort(-shares, kind="stable")[:most]
     selected[chosen] = shares[chosen] / shares[chosen].sum()
-    return bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(selected, turned, 1))[0] > 0) and selected
+    return (
+        bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(selected, scaled_precisions, 1))[0] > 0)
+        and selected
+    )
 
 
 @dataclass(frozen=True)

@@ -50,15 +50,15 @@ class LargestValues:
         self.keep = validate.count("keep", keep, 2)
         self.quantities = validate.count("quantities", quantities)
         self.count = 0
-        self._held: FloatArray = np.empty((self.quantities, 0))
+        self._values: FloatArray = np.empty((self.quantities, 0))
 
     def update(self, values: FloatArray) -> None:
         """Take in values of shape (n,) or (n, quantities); NaN counts as infinite."""
         block = np.asarray(values, dtype=np.float64).reshape(-1, self.quantities).T
         self.count += block.shape[1]
         block = np.where(np.isnan(block), math.inf, block)
-        if self._held.shape[1] == self.keep:
-            threshold = self._held.min(axis=1)
+        if self._values.shape[1] == self.keep:
+            threshold = self._values.min(axis=1)
             block = block[:, (block > threshold[:, None]).any(axis=0)]
         elif block.shape[1] > _CROWDED * self.keep:
             high = block > np.sort(block[:, ::_CROWDED], axis=1)[:, -self.keep // 2, None]
@@ -69,12 +69,12 @@ class LargestValues:
     def merge(self, other: LargestValues) -> None:
         """Take in what another collector holds."""
         self.count += other.count
-        self._keep_largest(other._held)
+        self._keep_largest(other._values)
 
     @property
     def values(self) -> FloatArray:
         """What is held, ascending, shape (quantities, at most ``keep``)."""
-        return np.sort(self._held, axis=1)
+        return np.sort(self._values, axis=1)
 
     def index(self) -> FloatArray:
         """Tail index of each stream, from the top min(n / 5, 3 sqrt(n)) values above the next one.
@@ -98,10 +98,10 @@ class LargestValues:
         return index
 
     def _keep_largest(self, block: FloatArray) -> None:
-        joined = np.concatenate([self._held, block], axis=1)
+        joined = np.concatenate([self._values, block], axis=1)
         if joined.shape[1] > self.keep:
             joined = np.sort(joined, axis=1)[:, -self.keep :]  # np.partition is slow where runs of values are equal
-        self._held = joined
+        self._values = joined
 
 
 class PointMoments:
