@@ -406,11 +406,13 @@ def stacked(
     """
     result = [estimate for estimate in estimates if estimate is not None]
     numbers = [
-        stacked_arrays([None if one is None else np.asarray(getattr(one, end)) for one in estimates], shape, np.nan)
+        stacked_arrays(
+            [None if estimate is None else np.asarray(getattr(estimate, end)) for estimate in estimates], shape, np.nan
+        )
         for end in ("value", "lower", "upper")
     ]
-    kind: Any = max((one.kind for one in result), key=KINDS.index)
-    cost = combined_costs([item.cost for item in result])
+    kind: Any = max((estimate.kind for estimate in result), key=KINDS.index)
+    cost = combined_costs([estimate.cost for estimate in result])
     if errors or np.isnan(numbers[0]).any():
         cost["errors"] = tuple((errors or {}).items())
     methods = list(dict.fromkeys(element.method for element in result))
@@ -545,12 +547,12 @@ def _rebuild(words: dict[str, Any], value: Any, lower: Any, upper: Any, made: ty
     return made(value, lower, upper, **words)
 
 
-def equal_fields(one: Any, other: Any) -> Any:
+def equal_fields(result: Any, other: Any) -> Any:
     """Whether two results of one class agree in all fields that are compared, and in arrays entry by entry."""
-    if type(other) is not type(one):
+    if type(other) is not type(result):
         return NotImplemented
-    names = [field.name for field in fields(one) if field.compare and field.name != "cost"]
-    return all(equal(getattr(one, name), getattr(other, name)) for name in names)
+    names = [field.name for field in fields(result) if field.compare and field.name != "cost"]
+    return all(equal(getattr(result, name), getattr(other, name)) for name in names)
 
 
 def _first_and_last(entries: Sequence[Any], limit: int) -> list[Any]:
@@ -575,11 +577,11 @@ def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
     return [f"{value:.7g}", rounded_down(float(lower), 7), rounded_up(float(upper), 7)]
 
 
-def _entries(one: Estimate) -> list[tuple[tuple[int, ...], float, float, float]]:
+def _entries(estimate: Estimate) -> list[tuple[tuple[int, ...], float, float, float]]:
     """Index, value, lower and upper bound of each entry."""
-    numbers = (np.asarray(number) for number in (one.value, one.lower, one.upper))
+    numbers = (np.asarray(number) for number in (estimate.value, estimate.lower, estimate.upper))
     value, lower, upper = (array.ravel().tolist() for array in numbers)
-    return list(zip(np.ndindex(one.shape), value, lower, upper, strict=True))
+    return list(zip(np.ndindex(estimate.shape), value, lower, upper, strict=True))
 
 
 def _short_repr(content: Any) -> str:

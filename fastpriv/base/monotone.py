@@ -178,7 +178,7 @@ def _propagate(
         parts = (central, central)
     else:
         parts = (evaluate(least), evaluate(most))
-    counts = tuple(int(np.size(one.value)) if name in joint else 1 for name, one in estimates.items())
+    counts = tuple(int(np.size(estimate.value)) if name in joint else 1 for name, estimate in estimates.items())
     return _bracketed(central, *parts, tuple(estimates.values()), counts, ", ".join(estimates))
 
 
@@ -187,8 +187,8 @@ def _bracketed(
 ) -> Any:
     """The answer at ``value`` with the bounds at the ends, in every Estimate of which the answer consists."""
     if isinstance(central, Estimate):
-        own = (least,) if least is most else (least, most)
-        kind, confidence = weakest(*known, *own, times=(*counts, *(1 for _ in own)))
+        end_estimates = (least,) if least is most else (least, most)
+        kind, confidence = weakest(*known, *end_estimates, times=(*counts, *(1 for _ in end_estimates)))
         lower, upper = np.minimum(least.lower, central.value), np.maximum(most.upper, central.value)
         method = central.method if least is most else f"{central.method}, over the bracket of {names}"
         return dataclasses.replace(

@@ -52,12 +52,12 @@ Number = TypeVar("Number", float, FloatArray, float | FloatArray)
 
 def next_above(x: Number, steps: int = 1) -> Number:
     """The double that lies ``steps`` places above x, of a float or of each entry of an array."""
-    return _moved(x, steps, math.inf)
+    return _repeated_nextafter(x, steps, math.inf)
 
 
 def next_below(x: Number, steps: int = 1) -> Number:
     """The double that lies ``steps`` places below x, of a float or of each entry of an array."""
-    return _moved(x, steps, -math.inf)
+    return _repeated_nextafter(x, steps, -math.inf)
 
 
 def doubles_around(x: Any) -> tuple[float, float]:
@@ -66,7 +66,7 @@ def doubles_around(x: Any) -> tuple[float, float]:
     return (near if near <= x else next_below(near)), (near if near >= x else next_above(near))
 
 
-def _moved(x: Number, steps: int, toward: float) -> Number:
+def _repeated_nextafter(x: Number, steps: int, toward: float) -> Number:
     if isinstance(x, np.ndarray):
         with np.errstate(over="ignore", under="ignore"):  # a step from the largest double is infinity, as it should be
             for _ in range(steps):

@@ -263,8 +263,8 @@ def is_cluster(backend: Any) -> bool:
     """Whether a joblib backend is another package's, such as that of dask or of Ray."""
     from joblib.parallel import BACKENDS
 
-    own = [BACKENDS[name] for name in ("loky", "multiprocessing")]
-    return not getattr(backend, "supports_sharedmem", False) and type(backend) not in own
+    joblib_backends = [BACKENDS[name] for name in ("loky", "multiprocessing")]
+    return not getattr(backend, "supports_sharedmem", False) and type(backend) not in joblib_backends
 
 
 def backend_outcomes(function: Any, tasks: Iterable[Any], n_jobs: int, backend: Any) -> Generator[Outcome, None, None]:

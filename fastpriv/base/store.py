@@ -385,9 +385,9 @@ def _check_format(connection: sqlite3.Connection, path: Path, name: str, empty: 
         )
 
 
-def _check_identity(kept: Mapping[str, str], wanted: Mapping[str, str], path: Path, name: str) -> None:
-    for word in dict.fromkeys((*wanted, *kept)):
-        has, needs = kept.get(word), wanted.get(word)
+def _check_identity(stored: Mapping[str, str], wanted: Mapping[str, str], path: Path, name: str) -> None:
+    for word in dict.fromkeys((*wanted, *stored)):
+        has, needs = stored.get(word), wanted.get(word)
         if has != needs:
             raise DomainError(
                 f"{name} must be one of the same {word}; got {str(path)!r}, which has {validate.shown(has)} and not "

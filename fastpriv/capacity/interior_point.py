@@ -282,11 +282,11 @@ def _mehrotra_step(solve: _Solver, point: _Iterate, low: float) -> _Step | None:
     items = solve(np.ones(p.size))
     scale = items.sum()
 
-    def direction(rest: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
-        free = solve(rest / p - residual)
+    def direction(complementarity_residual: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
+        free = solve(complementarity_residual / p - residual)
         dlambda = float(free.sum() / scale)
         dp = free - dlambda * items
-        ds = (rest - s * dp) / p
+        ds = (complementarity_residual - s * dp) / p
         return dp, ds, dlambda, 1.0 / max(float((-dp / p).max()), float((-ds / s).max()), 1e-270)
 
     products = p * s

@@ -34,10 +34,10 @@ def validated_cells(name: str, matrix: ArrayLike, constraint: str, remedy: str, 
     return array
 
 
-def contiguous_cells(name: str, array: NDArray[Any], kept: bool, remedy: str) -> RealArray:
+def contiguous_cells(name: str, array: NDArray[Any], may_share: bool, remedy: str) -> RealArray:
     """The numbers as C-contiguous floats: the array itself if it may be kept and is such an array, else a copy."""
     dtype = array.dtype if array.dtype in _STORED_DTYPES and array.dtype.isnative else np.dtype(np.float64)
-    if kept and array.dtype == dtype and array.flags.c_contiguous:
+    if may_share and array.dtype == dtype and array.flags.c_contiguous:
         return array.view(np.ndarray)
     validate.memory(name, array.size * dtype.itemsize, remedy)
     return validate.copied(array, dtype, "C")

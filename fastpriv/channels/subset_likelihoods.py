@@ -137,26 +137,28 @@ class SubsetLikelihood(Likelihood):
         array([ 0., -4.])
         """
         parts = validate.sequence("likelihoods", likelihoods, "SubsetLikelihood")
-        if not parts or not all(isinstance(one, SubsetLikelihood) for one in parts):
+        if not parts or not all(isinstance(likelihood, SubsetLikelihood) for likelihood in parts):
             raise DomainError(
                 f"likelihoods must be SubsetLikelihoods, at least one; got {validate.shown(likelihoods)}. "
                 "Pass what column() returns for each release."
             )
         first, roundings = parts[0], (len(parts) - 1.0) * UNIT_ROUNDOFF
-        for i, one in enumerate(parts):
-            if (one.linear.size, one.members) != (first.linear.size, first.members):
+        for i, likelihood in enumerate(parts):
+            if (likelihood.linear.size, likelihood.members) != (first.linear.size, first.members):
                 raise ShapeError(
                     f"likelihoods must be of one pool and number of members, {first.linear.size} and {first.members}; "
-                    f"got {one.linear.size} and {one.members} at index {i}. Combine releases of the same batch."
+                    f"got {likelihood.linear.size} and {likelihood.members} at index {i}. "
+                    "Combine releases of the same batch."
                 )
         pairs = None
-        if not (first.members == 1 and any(entry.pairwise.size == 0 for entry in parts)):
-            pairs = sum((element.pairwise for element in parts[1:]), first.pairwise)
-        a, b = (sum(_largest(getattr(one, name)) for one in parts) for name in ("linear", "pairwise"))
-        count, constants = first.members, [part.constant for part in parts]
+        if not (first.members == 1 and any(likelihood.pairwise.size == 0 for likelihood in parts)):
+            pairs = sum((likelihood.pairwise for likelihood in parts[1:]), first.pairwise)
+        a, b = (sum(_largest(getattr(likelihood, name)) for likelihood in parts) for name in ("linear", "pairwise"))
+        count, constants = first.members, [likelihood.constant for likelihood in parts]
         return cls(
-            sum((one.linear for one in parts[1:]), first.linear), pairs, first.members, math.fsum(constants),
-            1.01 * (math.fsum(item.error for item in parts) + UNIT_ROUNDOFF * abs(math.fsum(constants))
+            sum((likelihood.linear for likelihood in parts[1:]), first.linear), pairs, first.members,
+            math.fsum(constants),
+            1.01 * (math.fsum(likelihood.error for likelihood in parts) + UNIT_ROUNDOFF * abs(math.fsum(constants))
                     + roundings * (count * a + 0.5 * count * (count - 1) * b)),
         )  # fmt: skip
 

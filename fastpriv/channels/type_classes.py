@@ -58,16 +58,16 @@ class DistinctProbabilities(NamedTuple):
     log_value: FloatArray
     counts: list[int]  # number of secrets with this probability
     log_count: FloatArray
-    rest: FloatArray  # mass of all secrets but one with this probability
-    log_rest: FloatArray
-    log_rest_largest: FloatArray  # log of the largest probability among them
-    log_rest_smallest: FloatArray  # log of the smallest positive one among them
+    other_mass: FloatArray  # mass of all secrets but one with this probability
+    log_other_mass: FloatArray
+    log_other_largest: FloatArray  # log of the largest probability among them
+    log_other_smallest: FloatArray  # log of the smallest positive one among them
     gap: float  # distance of the sum of the prior from 1
 
-    def with_rest(self) -> list[FloatArray]:
+    def with_other_secrets(self) -> list[FloatArray]:
         """Mass, log mass, log largest and log smallest of one secret of each probability and of all others, (v, 2)."""
-        pairs = ((self.value, self.rest), (self.log_value, self.log_rest), (self.log_value, self.log_rest_largest),
-                 (self.log_value, self.log_rest_smallest))  # fmt: skip
+        pairs = ((self.value, self.other_mass), (self.log_value, self.log_other_mass),
+                 (self.log_value, self.log_other_largest), (self.log_value, self.log_other_smallest))  # fmt: skip
         return [np.stack(pair, axis=1) for pair in pairs]
 
 
@@ -92,10 +92,10 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     if prior is None:
         log_size = math.log(size)
         probability = math.exp(-log_size) if size > 2**1000 else 1.0 / size
-        log_rest = np.array([math.log1p(-probability) if size > 1 else -math.inf])
+        log_other_mass = np.array([math.log1p(-probability) if size > 1 else -math.inf])
         log_others = np.array([-log_size if size > 1 else -math.inf])
         return DistinctProbabilities(size, np.array([probability]), np.array([-log_size]), [size], np.array([log_size]),
-                                     np.exp(log_rest), log_rest, log_others, log_others, 0.0)  # fmt: skip
+                                     np.exp(log_other_mass), log_other_mass, log_others, log_others, 0.0)  # fmt: skip
     value, counts = np.unique(prior, return_counts=True)
     wide, wide_counts = value.astype(np.longdouble), counts.astype(np.longdouble)
     below = np.concatenate([[0], np.cumsum(wide * wide_counts)])
@@ -103,7 +103,7 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     remainder = below[:-1] + above[1:] + (wide_counts - 1) * wide  # sums of positive terms: nothing cancels
     with np.errstate(divide="ignore"):
         log_value = np.log(value)
-        log_rest = np.log(remainder).astype(np.float64)
+        log_other_mass = np.log(remainder).astype(np.float64)
     unique = counts == 1  # the largest and the smallest of the others differ only where the value occurs once
     largest = np.full(value.size, log_value[-1])
     if unique[-1]:
@@ -113,7 +113,7 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     if unique[first]:
         smallest[first] = log_value[first + 1] if first + 1 < value.size else -np.inf
     return DistinctProbabilities(size, value, log_value, counts.tolist(), np.log(counts), remainder.astype(np.float64),
-                                 log_rest, largest, smallest, prior_gap(prior))  # fmt: skip
+                                 log_other_mass, largest, smallest, prior_gap(prior))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,8 @@ class _SettingsOf:
 
     def position(self, index: Index) -> Index:
         """Its own position at a setting of the broadcast shape."""
-        own = index[len(index) - len(self.shape) :]
-        return tuple(0 if axis == 1 else i for axis, i in zip(self.shape, own, strict=True))
+        trailing_index = index[len(index) - len(self.shape) :]
+        return tuple(0 if axis == 1 else i for axis, i in zip(self.shape, trailing_index, strict=True))
 
 
 def _each_setting(
@@ -123,8 +123,8 @@ def _each_setting(
         for column in columns.values():
             if (text := column.errors.get(column.position(index))) is not None:
                 return text
-        own = {name: column.value(column.position(index)) for name, column in columns.items()}
-        single = inspect.BoundArguments(signature, type(bound.arguments)({**passed, **own, **alone}))
+        column_values = {name: column.value(column.position(index)) for name, column in columns.items()}
+        single = inspect.BoundArguments(signature, type(bound.arguments)({**passed, **column_values, **alone}))
         try:
             return function(*single.args, **single.kwargs)
         except (DomainError, ShapeError, NotConvergedError) as error:
@@ -187,7 +187,7 @@ def _joined(answers: Sequence[Any], shape: Index, errors: Mapping[Index, str]) -
         return tuple(_joined(part, shape, errors) for part in parts)
     if dataclasses.is_dataclass(first):
         names = [field.name for field in dataclasses.fields(first)]
-        fields = {name: [None if one is None else getattr(one, name) for one in answers] for name in names}
+        fields = {name: [None if answer is None else getattr(answer, name) for answer in answers] for name in names}
         return dataclasses.replace(
             first,
             **{name: _joined(column, shape, errors) for name, column in fields.items()},  # type: ignore[type-var]

@@ -119,7 +119,7 @@ class RandomizedResponse(AnyChannel):
         if self.k == 1:
             zeros, items = np.zeros(1), np.ones(1)
             return TypeClasses(zeros, zeros, [0, 1], zeros, items, zeros, zeros, zeros, gap=distinct.gap)
-        groups = [column.reshape(-1) for column in distinct.with_rest()]
+        groups = [column.reshape(-1) for column in distinct.with_other_secrets()]
         relative = np.tile([0.0, -self.epsilon], len(distinct.value))
         return TypeClasses(distinct.log_count, distinct.log_count - math.log(self.k) + self.log_gain,
                            np.arange(0, relative.size + 1, 2), relative, *groups, gap=distinct.gap)  # fmt: skip

@@ -455,7 +455,7 @@ def _classes_without_false_ones(
     empty = (distinct.value * counts, distinct.log_value + distinct.log_count, distinct.log_value, distinct.log_value)
     groups = [
         np.concatenate([pairs[:, :width].reshape(-1), last])
-        for pairs, last in zip(distinct.with_rest(), empty, strict=True)
+        for pairs, last in zip(distinct.with_other_secrets(), empty, strict=True)
     ]
     relative = np.zeros(width * v + v)
     if width == 2:

@@ -74,7 +74,7 @@ class FirstPassSums(NamedTuple):
         return float(4.0 * np.rint(0.25 * self.top)) - self.top if self.top > -math.inf else 0.0
 
     @property
-    def rest(self) -> float:
+    def remainder(self) -> float:
         """Sum of e^(t - top) over the secrets that are no ties."""
         return math.exp(self._above_top) * (self.rest_high + self.rest_low)
 
@@ -269,8 +269,8 @@ def _evidence(sums: FirstPassSums, size: int, inputs: LikelihoodAndPrior) -> Evi
             f"{inputs.prior_name} must sum to 1 within {tolerance:g}; got a sum of "
             f"{mass!r} over {size} secrets. Divide by the sum if the numbers are relative."
         )
-    total, log_size = sums.ties + sums.rest, math.log(size)
-    log_total = math.log(sums.ties) + math.log1p(sums.rest / sums.ties)
+    total, log_size = sums.ties + sums.remainder, math.log(size)
+    log_total = math.log(sums.ties) + math.log1p(sums.remainder / sums.ties)
     if inputs.prior is None:
         parts, weight, gap = [sums.top, log_total, -log_size], 1.0 / size, 0.0
     else:
@@ -292,8 +292,8 @@ def _estimates(
     a = 18.0 + 0.75 * evidence.log_size + (0.0 if uniform else 4.0 * size_of_t)  # A
     a += 2.0 * roundings * (size_of_t + abs(inputs.shift))
     b = (2.2 if uniform else 6.2) + roundings  # B
-    mean, share = sums.moment / total, sums.rest / total
-    entropy = math.log(ties) + math.log1p(sums.rest / ties) + mean
+    mean, share = sums.moment / total, sums.remainder / total
+    entropy = math.log(ties) + math.log1p(sums.remainder / ties) + mean
     spread = entropy * 690.0  # bounds E (t - top)^2
     if entropy > 0.0:
         spread = min(spread, 2.0 * evidence.log_size * entropy + 4.0 * evidence.log_size**2 / evidence.size)

@@ -254,8 +254,8 @@ def _result(
 ) -> SampledSubsetPosterior:
     """Means, intervals and diagnostics of all chains; ``steps`` are those of a replica in a block."""
     total = math.log(likelihood.size)
-    probability = np.array([one.probability for one in chains])
-    frequency = np.array([one.frequency for one in chains])
+    probability = np.array([chain.probability for chain in chains])
+    frequency = np.array([chain.frequency for chain in chains])
     number, blocks = probability.shape[:2]
     chance = probability.mean(axis=(0, 1))
     effective = effective_samples(probability, chance, float(number * blocks * steps))
@@ -267,9 +267,12 @@ def _result(
     samples = _samples_of_mean(cold.reshape(number, blocks, -1))
     mixed = bool(log_r_hat <= R_HAT_LIMIT and samples >= LEAST_SAMPLES and np.all(r_hat <= R_HAT_LIMIT))
     if not mixed:
-        each = [wilson_interval(one.mean(axis=0), np.full(one.shape[1], float(blocks)), level) for one in probability]
-        lower = np.minimum(lower, np.min([one[0] for one in each], axis=0))
-        upper = np.maximum(upper, np.max([entry[1] for entry in each], axis=0))
+        each = [
+            wilson_interval(frequencies.mean(axis=0), np.full(frequencies.shape[1], float(blocks)), level)
+            for frequencies in probability
+        ]
+        lower = np.minimum(lower, np.min([interval[0] for interval in each], axis=0))
+        upper = np.maximum(upper, np.max([interval[1] for interval in each], axis=0))
         warned(
             f"the chains did not mix: R-hat reaches {max(log_r_hat, float(np.max(r_hat))):.3g} (at most {R_HAT_LIMIT} "
             f"where they do), and the effective samples are {samples:.3g} (at least {LEAST_SAMPLES:g}). Take more "
@@ -302,7 +305,7 @@ def _result(
             probable[1], probable[0], probable[2], unit="probability", kind="heuristic", method="best subset visited"
         ),
         map_index=best.best, mixed=mixed, r_hat=r_hat, log_likelihood_r_hat=log_r_hat, effective_samples=samples,
-        temperatures=ladder, exchange_rates=np.mean([one.exchanges for one in chains], axis=0),
+        temperatures=ladder, exchange_rates=np.mean([chain.exchanges for chain in chains], axis=0),
         cost={"sweeps": blocks * steps // likelihood.members, "chains": number, "temperatures": ladder.size},
     )  # fmt: skip
 

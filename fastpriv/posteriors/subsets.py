@@ -200,7 +200,7 @@ def _log_evidence(sums: FirstPassSums, total: int) -> tuple[float, float]:
             "likelihood must be positive for some subset; got -inf for all of them. Check the release, or allow more "
             "records."
         )
-    pieces = [sums.top, math.log1p((sums.ties - 1.0) + sums.rest), -math.log(total)]
+    pieces = [sums.top, math.log1p((sums.ties - 1.0) + sums.remainder), -math.log(total)]
     high = math.fsum(pieces)
     return high, math.fsum([*pieces, -high])
 
@@ -254,7 +254,7 @@ def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> d
     elif 2.0 * error + slack < width:
         estimates["kl"] = bounded(log_n - value, error + slack, 0.0, most)
     estimates["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
-    others = (sums.first.ties - 1.0) + sums.first.rest
+    others = (sums.first.ties - 1.0) + sums.first.remainder
     log_top = sums.first.top - sums.high - sums.low - correction - log_n
     relative = math.expm1(1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * (abs(log_top) + log_n + 1.0)))
     probable = min(math.exp(log_top), 1.0)
@@ -271,7 +271,7 @@ def _entropy(sums: _SubsetSums, delta: float) -> tuple[float, float]:
     With e^d the weight of a subset relative to the top one, R the sum of e^d over the others and M that of e^d |d|, the
     entropy is log(1 + R) + M / (1 + R); R and M are wrong by 2 delta R, 2 delta (R + M) and by their sums' roundings.
     """
-    remainder, moment = (sums.first.ties - 1.0) + sums.first.rest, sums.first.moment
+    remainder, moment = (sums.first.ties - 1.0) + sums.first.remainder, sums.first.moment
     value = math.log1p(remainder) + moment / (1.0 + remainder)
     rounding = UNIT_ROUNDOFF * (140.0 + 4.0 * sums.rises)
     rest_error = 1.01 * (remainder * (2.0 * delta + rounding) + 5.0 * UNIT_ROUNDOFF * moment) + 1e-280

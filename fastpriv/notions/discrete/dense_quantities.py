@@ -285,8 +285,8 @@ def _merged_sums(sums: Iterable[Sums]) -> Sums:
     return high, low, largest
 
 
-def _merge_sums(one: Sums, other: Sums) -> Sums:
-    (a, low, most), (b, remainder, largest) = one, other
+def _merge_sums(first: Sums, second: Sums) -> Sums:
+    (a, low, most), (b, remainder, largest) = first, second
     high, error = _two_sum(a, b)
     return high, low + remainder + error, max(most, largest)
 
@@ -303,9 +303,9 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - back)) + (b - back)
 
 
-def _merge_columns(one: State, other: State) -> State:
-    _channel_blocks.merge_column_statistics(*one, *other)
-    return one
+def _merge_columns(first: State, second: State) -> State:
+    _channel_blocks.merge_column_statistics(*first, *second)
+    return first
 
 
 def _extreme_logs(logs: RealArray, positive: BoolArray) -> FloatArray:

@@ -129,7 +129,9 @@ def stack_with_priors(prior: Prior, stack: ChannelStack) -> StackWithPriors:
     priors = np.ascontiguousarray(values, dtype=np.float64).reshape(-1, stack.inputs)
     prior_gaps = _channel_quantities.prior_gaps(priors)
     invalid = ~((prior_gaps >= 0) & (prior_gaps <= _SUM_TOLERANCE))
-    channel, position = (broadcast_positions(own, shape).reshape(-1) for own in (stack.shape, leading))
+    channel, position = (
+        broadcast_positions(source_shape, shape).reshape(-1) for source_shape in (stack.shape, leading)
+    )
     errors: dict[Index, str] = {}
     if stack.errors or invalid.any():
         texts = _prior_errors(priors, invalid, leading, stack)
