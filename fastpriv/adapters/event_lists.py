@@ -280,13 +280,13 @@ def _noises(event: Any, depth: int = 0) -> list[tuple[Any, int]]:
     )
 
 
-def _noise_mechanism(name: str, field: Callable[..., Any], moved: int) -> Any:
-    """The noise of an event, where the sums of neighbours differ by so many norms; None where its scale is 0."""
+def _noise_mechanism(name: str, field: Callable[..., Any], norm_multiple: int) -> Any:
+    """The noise of an event; sums of neighbours differ by ``norm_multiple`` norms. None where its scale is 0."""
     if name == "DiscreteLaplaceDpEvent":
         span = validate.count("sensitivity", field("sensitivity"), 1)
-        return GeometricMechanism(moved * span + 1, field("noise_parameter"))
+        return GeometricMechanism(norm_multiple * span + 1, field("noise_parameter"))
     scale = _noise(field("noise_multiplier"))
-    return _NOISES[name](scale, float(moved)) if scale else None
+    return _NOISES[name](scale, float(norm_multiple)) if scale else None
 
 
 def _require(met: bool, name: str, relation: str, reason: str) -> None:

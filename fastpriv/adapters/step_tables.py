@@ -238,11 +238,11 @@ def _csv_entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
         yield position, dict(zip(names, cells, strict=False))
 
 
-def _cells(line: str, separator: str, place: str) -> list[str]:
+def _cells(line: str, separator: str, line_label: str) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
     except csv.Error as error:
-        raise DomainError(f"{place} must be a line of CSV; got one that is none: {error}. Correct it.") from None
+        raise DomainError(f"{line_label} must be a line of CSV; got one that is none: {error}. Correct it.") from None
 
 
 def _toml_entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -390,12 +390,12 @@ def _text(rows: Sequence[_Answer]) -> str:
 
     text = ""
     for quantity in dict.fromkeys(row.quantity for row in rows):
-        own = [row for row in rows if row.quantity == quantity]
+        quantity_rows = [row for row in rows if row.quantity == quantity]
         at = "delta" if quantity == "epsilon" else "epsilon"
         table = [[at, quantity, "at least", "at most", *(["log10"] if quantity == "delta" else [])]]
-        for row in own:
+        for row in quantity_rows:
             powers = [] if row.log is None else [f"{float(row.log.value) / math.log(10.0):.6g}"]
             table.append([f"{row.at:g}", *bracket_texts(*row.estimate.floats(), _DIGITS), *powers])
-        kind = f"{own[0].estimate.kind}, {own[0].estimate.method}"
+        kind = f"{quantity_rows[0].estimate.kind}, {quantity_rows[0].estimate.method}"
         text += "\n".join([*aligned(table), kind, "", ""])
     return text[:-1]

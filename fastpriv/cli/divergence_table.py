@@ -119,17 +119,18 @@ class DivergenceTable(Table):
 
 
 def compute_table(
-    quantity: str, mixtures: Sequence[tuple[str, GaussianMixture]], given: Mapping[str, Any], **sampling: Any
+    quantity: str, mixtures: Sequence[tuple[str, GaussianMixture]], requested: Mapping[str, Any], **sampling: Any
 ) -> DivergenceTable:
     """Compute a quantity of the mixtures, each with the name that the answer shows; ``sampling`` is passed on.
 
-    ``given`` has the options epsilon, order, both, certified and unit; None or False stands for one that is left out.
+    ``requested`` has the options epsilon, order, both, certified and unit; None or False stands for one that is left
+    out.
     A KeyboardInterrupt carries the table of the bounds reached so far as ``best``, if there are any.
     """
     if quantity not in QUANTITIES:
         raise DomainError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}. Choose one of these.")
     function, takes = QUANTITIES[quantity]
-    options = {name: value for name, value in given.items() if value is not None and value is not False}
+    options = {name: value for name, value in requested.items() if value is not None and value is not False}
     for name in options:
         if name not in takes:
             owners = ", ".join(other for other, (_, options_of) in QUANTITIES.items() if name in options_of)

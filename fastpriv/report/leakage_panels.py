@@ -54,14 +54,16 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
     title, unit, null = _QUANTITIES[validate.choice("quantity", quantity, tuple(_QUANTITIES))]
     families = _families(outcomes)
     others = [outcome for outcome in outcomes if outcome.protection.noise == "none"]
-    scales = [one.protection.scale for family in families.values() for one in family]
+    scales = [outcome.protection.scale for family in families.values() for outcome in family]
     ends = (np.log10(min(scales)), np.log10(max(scales))) if scales else (0.0, 0.0)
     indices = [(element, ends[1] + _GAP * (k + 1.5)) for k, element in enumerate(others)] if scales else [
         (other, _GAP * k) for k, other in enumerate(others)]  # fmt: skip
     if null:
-        one = getattr(outcomes[0].estimate, f"{quantity}_null")
-        ax.axhspan(one.lower, one.upper, color=BAR, alpha=0.55, lw=0, label="random attributions", zorder=0)
-        ax.axhline(one.value, color=FAINT, lw=1.0, ls=":", zorder=1)
+        null_estimate = getattr(outcomes[0].estimate, f"{quantity}_null")
+        ax.axhspan(
+            null_estimate.lower, null_estimate.upper, color=BAR, alpha=0.55, lw=0, label="random attributions", zorder=0
+        )
+        ax.axhline(null_estimate.value, color=FAINT, lw=1.0, ls=":", zorder=1)
     if scales and others:
         ax.axvline(ends[1] + _GAP, color=FAINT, lw=0.8)
     drawn = [(text, [(item, np.log10(item.protection.scale)) for item in family]) for text, family in families.items()]

@@ -240,11 +240,11 @@ def composed_profile(
     return label(title, _COMPOSED_TITLE_WIDTH)
 
 
-def _accountant(one: Any) -> tuple[str, str, ArrayLike]:
-    parts: Any = validate.sequence("accountants", one, "(name, side, deltas)")
+def _accountant(accountant: Any) -> tuple[str, str, ArrayLike]:
+    parts: Any = validate.sequence("accountants", accountant, "(name, side, deltas)")
     if len(parts) != 3 or not isinstance(parts[0], str):
         raise DomainError(
-            f"accountants must be triples of name, side and deltas; got {validate.shown(one)}. Put a single one "
+            f"accountants must be triples of name, side and deltas; got {validate.shown(accountant)}. Put a single one "
             "in a list."
         )
     name, side, deltas = parts

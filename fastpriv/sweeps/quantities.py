@@ -224,9 +224,9 @@ def _user_quantity(function: Callable[..., Any]) -> SweepQuantity:
     return SweepQuantity(name, function, required, optional, None, None, _source_digest(function), takes_rng)
 
 
-def _imported(place: str) -> Callable[..., Any]:
+def _imported(function_path: str) -> Callable[..., Any]:
     """Return the function ``module:name`` or ``file.py:name``."""
-    module_name, _, name = place.rpartition(":")
+    module_name, _, name = function_path.rpartition(":")
     try:
         if module_name.endswith(".py"):
             path = Path(module_name)
@@ -242,16 +242,18 @@ def _imported(place: str) -> Callable[..., Any]:
         function = getattr(module, name)
     except (ImportError, AttributeError, OSError) as error:
         raise DomainError(
-            f"quantity must be the place of a function, module:name or file.py:name; got {place!r}: {error}. Check "
-            "both."
+            f"quantity must be the place of a function, module:name or file.py:name; got {function_path!r}: {error}. "
+            "Check both."
         ) from None
     except Exception as error:  # the code of the user's module runs, which may raise anything
         raise DomainError(
-            f"quantity must be the place of a function that can be imported; got {place!r}: {type(error).__name__}: "
-            f"{error}. Correct the module."
+            f"quantity must be the place of a function that can be imported; got {function_path!r}: "
+            f"{type(error).__name__}: {error}. Correct the module."
         ) from error
     if not callable(function):
-        raise DomainError(f"quantity must be the place of a function; got {validate.shown(function)} at {place!r}.")
+        raise DomainError(
+            f"quantity must be the place of a function; got {validate.shown(function)} at {function_path!r}."
+        )
     return function  # type: ignore[no-any-return]
 
 

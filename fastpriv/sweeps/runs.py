@@ -357,9 +357,9 @@ class _Run:
         self.next_row += len(payloads)
 
 
-def _merged(spec: dict[str, Any], **given: Any) -> dict[str, Any]:
+def _merged(spec: dict[str, Any], **keywords: Any) -> dict[str, Any]:
     """Return the keywords of a specification; those that are passed beside it may only be what it lacks."""
-    for name, value in given.items():
+    for name, value in keywords.items():
         if value is None or (name == "replicates" and value == 1):
             continue
         if name in spec:

@@ -356,10 +356,10 @@ def _texts_of_codes(codes: NDArray[Any], words: Sequence[str | None]) -> NDArray
     return np.asarray(texts[codes])
 
 
-def _same(one: NDArray[Any], two: NDArray[Any]) -> bool:
-    if one.dtype.kind == "f" and two.dtype.kind == "f":
-        return one.tobytes() == two.tobytes()
-    return bool(np.array_equal(one, two))
+def _same(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    if first.dtype.kind == "f" and second.dtype.kind == "f":
+        return first.tobytes() == second.tobytes()
+    return bool(np.array_equal(first, second))
 
 
 def _shown(column: str, value: Any) -> str:

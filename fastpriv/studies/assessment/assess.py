@@ -255,7 +255,7 @@ def _run_cases(
         parts: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
         for position, (index, _) in enumerate(tasks):
             parts[index].append(done[position])
-        assessments = [case.assessment(own) for case, own in zip(cases, parts, strict=True)]
+        assessments = [case.assessment(case_parts) for case, case_parts in zip(cases, parts, strict=True)]
         for kept_blocks in checkpoints:
             kept_blocks.remove()
     return assessments

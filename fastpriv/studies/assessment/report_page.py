@@ -27,7 +27,7 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
         ),
         "grid": "; ".join(dict.fromkeys(dict(summary.facts(entry))["grid"].partition(";")[0] for entry in assessments)),
     }
-    roundings = dict.fromkeys(one.rounding for one in assessments if one.rounding)
+    roundings = dict.fromkeys(assessment.rounding for assessment in assessments if assessment.rounding)
     if roundings:
         settings["rounding"] = "; ".join(roundings)
     sections = _comparison_sections(report) if is_comparison else _assessment_sections(report)

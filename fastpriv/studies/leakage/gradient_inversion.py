@@ -529,9 +529,9 @@ class _MatchingProblem:
         """Squared distance of their gradient from the target."""
         return _square(self.gradient(records) - self.target)
 
-    def accepts(self, found: tuple[FloatArray, float]) -> bool:
+    def accepts(self, candidate: tuple[FloatArray, float]) -> bool:
         """Whether these records match the target and lie in the box."""
-        return found[1] <= _ACCEPTED * self.square and self._inside(found[0])
+        return candidate[1] <= _ACCEPTED * self.square and self._inside(candidate[0])
 
     def _inside(self, records: FloatArray) -> bool:
         low, high = self.attack.bounds

@@ -166,11 +166,11 @@ def reconstruction_figure(study: LeakageStudy, data: LabelledRecords) -> Any:
     return figure
 
 
-def _number_text(one: Estimate | None) -> str:
+def _number_text(estimate: Estimate | None) -> str:
     """Three digits, and those of the interval where it is wider."""
-    if one is None or one.upper - one.lower >= _NARROW:
-        return shown(one)
-    return f"{one.value:.3f}"
+    if estimate is None or estimate.upper - estimate.lower >= _NARROW:
+        return shown(estimate)
+    return f"{estimate.value:.3f}"
 
 
 def _pictures(study: LeakageStudy, data: LabelledRecords) -> dict[str, list[Any]]:

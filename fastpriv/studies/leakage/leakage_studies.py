@@ -662,8 +662,10 @@ def _exact_leakage(rows: list[FloatArray], size: int, pool: int, smoothing: floa
     ordered = [np.sort(element, axis=1)[:, -size:].sum(axis=1).mean() / size for element in (middle, low, high)]
     numbers = {
         "c1": Estimate(c1, max(c1 - width, 0.0), min(c1 + width, max(SQRT_LOG_2_ABOVE, c1)), unit="1", **words),
-        "recovered": _bracket(*(float(one) for one in ordered), unit="probability", **words),
-        "vulnerability": _bracket(*(float(one) for one in table[:, :3].mean(axis=0)), unit="probability", **words),
+        "recovered": _bracket(*(float(number) for number in ordered), unit="probability", **words),
+        "vulnerability": _bracket(
+            *(float(number) for number in table[:, :3].mean(axis=0)), unit="probability", **words
+        ),
         "entropy": _bracket(*(float(item) for item in table[:, 3:6].mean(axis=0)), unit="nats", **words),
     }
     for name, weight in (("kappa_3", 0.0), ("kappa_3_smoothed", smoothing)):

@@ -19,8 +19,8 @@ __all__ = [
     "TrainableModel", "checked_label_logits", "checked_labels", "checked_model", "checked_records", "checked_weights",
 ]  # fmt: skip
 
-# Attributes and methods without which nothing here works.
-_ASKED = ("n_features", "n_classes", "n_parameters", "initial", "logits", "gradient", "per_example_gradients")
+# Attributes and methods that every model must have.
+_REQUIRED = ("n_features", "n_classes", "n_parameters", "initial", "logits", "gradient", "per_example_gradients")
 
 
 @runtime_checkable
@@ -80,10 +80,10 @@ class TrainableModel(Protocol):
 
 def checked_model(model: Any) -> Any:
     """The model itself; an error that names what it lacks."""
-    lacking = [name for name in _ASKED if not hasattr(model, name)]
+    lacking = [name for name in _REQUIRED if not hasattr(model, name)]
     if lacking:
         raise DomainError(
-            f"model must be a trainable model, with {', '.join(_ASKED)}; got {validate.shown(model)}, which lacks "
+            f"model must be a trainable model, with {', '.join(_REQUIRED)}; got {validate.shown(model)}, which lacks "
             f"{', '.join(lacking)}. Take SoftmaxRegression or MultilayerPerceptron, or wrap yours in TorchModel."
         )
     return model

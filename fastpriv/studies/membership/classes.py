@@ -31,14 +31,14 @@ class MembershipClasses(NamedTuple):
     """Classes g of memberships, and what is known of b in each.
 
     ``weights`` are w_g, ``frequencies`` (G, m), ``sizes`` the numbers of members (of one c of the class, on which the
-    noise depends, if it does), ``given`` (G,) is H(b | g) w_g, ``type_of`` (K,) the type of each person, ``member`` and
-    ``other`` (T, G) are P(b_k = 1 | g) and P(b_k = 0 | g), both without cancellation.
+    noise depends, if it does), ``entropies`` (G,) are H(b | g) w_g, ``type_of`` (K,) the type of each person, ``member``
+    and ``other`` (T, G) are P(b_k = 1 | g) and P(b_k = 0 | g), both without cancellation.
     """
 
     weights: FloatArray
     frequencies: FloatArray
     sizes: IntArray
-    given: FloatArray
+    entropies: FloatArray
     type_of: IntArray
     member: FloatArray
     other: FloatArray

@@ -185,10 +185,10 @@ def _check_allele_arguments(
             validate.choice("coding", coding, _CODINGS)
         return
     if counted_allele is None:
-        own = "'A1', 'A2'" if file.name.lower().endswith(".bed") else "'ref', 'alt'"
+        allele_choices = "'A1', 'A2'" if file.name.lower().endswith(".bed") else "'ref', 'alt'"
         raise DomainError(
-            f"counted_allele must be given for a file of alleles; got None for {str(file)!r}. Choose {own}, 'minor', "
-            "or name the allele of each SNP."
+            f"counted_allele must be given for a file of alleles; got None for {str(file)!r}. Choose {allele_choices}, "
+            "'minor', or name the allele of each SNP."
         )
     if coding not in _CODINGS[1:]:
         raise DomainError(

@@ -311,30 +311,30 @@ def _sampled(
     people, level = parts[0].n_people, options["confidence"]
     whole = (*shape, people)
 
-    def result(found: list[SampledPosterior]) -> MembershipPosterior:
+    def result(posteriors: list[SampledPosterior]) -> MembershipPosterior:
         chance, odds, lower, upper, r_hat, effective = (
-            np.array([getattr(one, name) for one in found]).reshape(whole)
+            np.array([getattr(posterior, name) for posterior in posteriors]).reshape(whole)
             for name in ("probabilities", "log_odds", "lower", "upper", "r_hat", "effective_samples")
         )
-        mixed = np.array([entry.mixed for entry in found]).reshape(shape)
+        mixed = np.array([posterior.mixed for posterior in posteriors]).reshape(shape)
         words: Any = {"kind": "statistical", "method": "Gibbs sampling", "confidence": level}
         with np.errstate(divide="ignore"):
             low, high = (np.log(end) - np.log1p(-end) for end in (lower, upper))
         return MembershipPosterior(
             probabilities=Estimate(chance, lower, upper, unit="probability", **words),
             log_odds=Estimate(odds, np.minimum(low, odds), np.maximum(high, odds), unit="nats", **words),
-            mode=np.array([item.chains.mode for item in found]).reshape(whole),
+            mode=np.array([posterior.chains.mode for posterior in posteriors]).reshape(whole),
             mixed=bool(mixed) if shape == () else mixed,
             r_hat=r_hat,
             effective_samples=effective,
-            cost={"sweeps": found[0].chains.log_density[0].size, "chains": options["chains"]},
+            cost={"sweeps": posteriors[0].chains.log_density[0].size, "chains": options["chains"]},
         )
 
     answer = sample_posterior(parts, arrays, n_jobs=n_jobs, progress=progress, result=result, **options)
-    unmixed = sum(not one.mixed for one in answer)
+    unmixed = sum(not posterior.mixed for posterior in answer)
     if unmixed:
-        worst = max(max(float(np.max(one.r_hat)), one.log_density_r_hat) for one in answer)
-        least = min(float(np.min(element.effective_samples)) for element in answer)
+        worst = max(max(float(np.max(posterior.r_hat)), posterior.log_density_r_hat) for posterior in answer)
+        least = min(float(np.min(posterior.effective_samples)) for posterior in answer)
         warned(
             f"the chains did not mix for {unmixed} of {len(answer)} releases: R-hat reaches {worst:.3g} (at most "
             f"{R_HAT_LIMIT} where they mix), and the fewest effective samples are {least:.3g} (at least "

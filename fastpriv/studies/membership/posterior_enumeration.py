@@ -337,7 +337,7 @@ def _sweep(
         _sizes(low), reference, [item.arrays for item in built],
     )  # fmt: skip
     rows = 2**high
-    each = sum(one.arrays["vectors"].shape[1] if one.arrays["kind"] != "quadratic" else 8 for one in built) + 8
+    each = sum(term.arrays["vectors"].shape[1] if term.arrays["kind"] != "quadratic" else 8 for term in built) + 8
     size = max(int(_ROW_TERMS // (2**low * each)), -(-rows // _MOST_TASKS), 1)
     size = min(2 ** (size - 1).bit_length(), rows)
     size = max(size, int(_membership_posterior.ROWS))
@@ -350,8 +350,8 @@ def _sweep(
     parts = list(parallel.ordered_map(visited, tasks, n_jobs=n_jobs, shared=True, brief=len(tasks) == 1))
     top, mass, moment = np.ascontiguousarray(np.concatenate([out for out, _ in parts], axis=1))
     most, total, moments = _membership_posterior.total(top, mass, moment)
-    mode = next(int(one[3]) for _, one in parts if one[2] == most)
-    column_top = max(one[1] for _, one in parts)
+    mode = next(int(summary[3]) for _, summary in parts if summary[2] == most)
+    column_top = max(summary[1] for _, summary in parts)
     factors = [float(special.exp(entry[1] - column_top)) for _, entry in parts]
     columns, lost = np.zeros(2**low), np.zeros(2**low)
     for (_, element), factor in zip(parts, factors, strict=True):

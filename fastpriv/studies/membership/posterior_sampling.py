@@ -261,12 +261,12 @@ def _advanced(model: Any, chains: Chains, chain: int, blocks: int, root: Any, re
     return probability, frequency, log_density, members, mode, most
 
 
-def _appended(chains: Chains, found: Sequence[Any]) -> Chains:
+def _appended(chains: Chains, new_blocks: Sequence[Any]) -> Chains:
     def joined(field: int) -> Any:
-        return np.concatenate([chains[field], np.array([item[field] for item in found])], axis=1)
+        return np.concatenate([chains[field], np.array([item[field] for item in new_blocks])], axis=1)
 
-    best = max(found, key=lambda entry: float(entry[5]))
-    last = np.array([element[3] for element in found])
+    best = max(new_blocks, key=lambda entry: float(entry[5]))
+    last = np.array([element[3] for element in new_blocks])
     return Chains(joined(0), joined(1), joined(2), last, best[4], best[5])
 
 
@@ -306,9 +306,9 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
             for entry in np.split(with_member, number)
             for mean in [entry[0].mean(axis=0)]
         ]
-        apart = ~(r_hat <= R_HAT_LIMIT)
-        lower = np.where(apart, np.minimum(lower, np.min([item[0] for item in each], axis=0)), lower)
-        upper = np.where(apart, np.maximum(upper, np.max([one[1] for one in each], axis=0)), upper)
+        disagree = ~(r_hat <= R_HAT_LIMIT)
+        lower = np.where(disagree, np.minimum(lower, np.min([interval[0] for interval in each], axis=0)), lower)
+        upper = np.where(disagree, np.maximum(upper, np.max([interval[1] for interval in each], axis=0)), upper)
     log_odds = np.asarray(special.log(items) - special.log(zeros))
     return SampledPosterior(
         chance, log_odds, np.minimum(lower, chance), np.maximum(upper, chance), r_hat, density_r_hat, of_members,

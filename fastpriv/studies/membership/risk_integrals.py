@@ -276,11 +276,11 @@ def _entropies(model: LineModel, logs: FloatArray, steepness: FloatArray) -> tup
     return np.stack(value, axis=-1), np.stack(rounding, axis=-1)
 
 
-def _log_of_sum_over(one: FloatArray, other: FloatArray) -> FloatArray:
-    """log((one + other) / one), also where the quotient overflows."""
+def _log_of_sum_over(first: FloatArray, second: FloatArray) -> FloatArray:
+    """log((first + second) / first), also where the quotient overflows."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        ratio = other / one
-        return np.where(np.isinf(ratio), np.log(other) - np.log(one), np.log1p(ratio))
+        ratio = second / first
+        return np.where(np.isinf(ratio), np.log(second) - np.log(first), np.log1p(ratio))
 
 
 def positive_part(model: LineModel, coefficients: FloatArray) -> tuple[float, float]:

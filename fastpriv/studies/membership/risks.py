@@ -330,7 +330,7 @@ def _line_entropies(line: _OneDimensionalClasses) -> _Entropies:
         error = 4 * UNIT_ROUNDOFF * np.concatenate([[0.0], np.minimum(classes.member, classes.other) @ classes.weights])
     else:
         value, error = entropy_integrals(line.model)
-    values = math.fsum(classes.given.tolist())
+    values = math.fsum(classes.entropies.tolist())
     value[0] += values
     error = error + _CLASS_ERROR * value
     error[1:] = np.where(classes.member.any(axis=1) & classes.other.any(axis=1), error[1:], 0.0)

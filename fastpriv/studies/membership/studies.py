@@ -459,10 +459,10 @@ def _defence(study: AttackStudy, defence: str, drawn: bool) -> list[Any]:
     return [f"Noise: {study.settings['defences'][defence]}.", Pictures(images, _CAPTION) if images else None]
 
 
-def shown(one: Estimate | None) -> str:
+def shown(estimate: Estimate | None) -> str:
     """A number with its interval, which is left out where it is narrower than the digits."""
-    if one is None:
+    if estimate is None:
         return "-"
-    if one.width < 5e-7:
-        return f"{one.value:.4g}"
-    return f"{one:.3f}"
+    if estimate.width < 5e-7:
+        return f"{estimate.value:.4g}"
+    return f"{estimate:.3f}"

@@ -76,8 +76,8 @@ def _worst_pair_of_one_step() -> Game:
     one_each = _hockey_stick(_product(sampled, base), _product(base, sampled), Fraction(2))
     above, below = sampled[2,], base[2,]
     symmetric: Masses = {(0,): above, (1,): below, (2,): 1 - above - below}
-    turned: Masses = {(0,): below, (1,): above, (2,): 1 - above - below}
-    bound = _hockey_stick(_product(symmetric, symmetric), _product(turned, turned), Fraction(2))
+    mirrored: Masses = {(0,): below, (1,): above, (2,): 1 - above - below}
+    bound = _hockey_stick(_product(symmetric, symmetric), _product(mirrored, mirrored), Fraction(2))
     return (one_each, "<=", twice), (one_each, "<=", bound)
 
 
@@ -103,14 +103,19 @@ def _counts_of_two_values() -> Game:
     n, k, ratio, alpha = 5, 4, Fraction(739, 100), Fraction(272, 100)
     p = 1 / (ratio + k - 1)
     others = _counts(n - 1, (p, p, ratio * p, (k - 3) * p))
-    first, second = (_plus_one(others, own) for own in ((ratio * p, p, p, (k - 3) * p), (p, ratio * p, p, (k - 3) * p)))
+    first, second = (
+        _plus_one(others, probabilities)
+        for probabilities in ((ratio * p, p, p, (k - 3) * p), (p, ratio * p, p, (k - 3) * p))
+    )
     concrete = _hockey_stick(first, second, alpha)
     pair = _counts(n - 1, (p, p, 1 - 2 * p))
     others_share = 1 - (ratio + 1) * p
-    likely, unlikely = (_plus_one(pair, own) for own in ((ratio * p, p, others_share), (p, ratio * p, others_share)))
+    likely, unlikely = (
+        _plus_one(pair, probabilities) for probabilities in ((ratio * p, p, others_share), (p, ratio * p, others_share))
+    )
     clones = _counts(n - 1, (1 / ratio / 2, 1 / ratio / 2, 1 - 1 / ratio))
     truth, lie = ratio / (ratio + 1), 1 / (ratio + 1)
-    above, below = (_plus_one(clones, (*own, Fraction(0))) for own in ((truth, lie), (lie, truth)))
+    above, below = (_plus_one(clones, (*probabilities, Fraction(0))) for probabilities in ((truth, lie), (lie, truth)))
     bounds = _hockey_stick(likely, unlikely, alpha), _hockey_stick(above, below, alpha)
     return (concrete, "<=", bounds[0]), (concrete, "<=", bounds[1])
 
