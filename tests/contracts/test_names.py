@@ -19,6 +19,12 @@ EMPTY_WORDS = {
     "told", "way", "ways", "words",
 }  # fmt: skip
 STANDARD = {"base", "shape"}  # of these, the module of a base class and the shape of an array are standard terms
+# Words that say nothing about a variable, a parameter or a function.
+BARE_WORDS = {
+    "apart", "asked", "away", "found", "given", "held", "kept", "law", "moved", "one", "own", "place", "rest", "told",
+    "turned",
+}  # fmt: skip
+ALLOWED_NAMES: dict[tuple[str, str], str] = {}  # (path in fastpriv, name): the reason why this name stays
 # Modules that play the same part in several rooms.
 SAME_PART = {
     "__init__": "every package has one",
@@ -78,6 +84,20 @@ def test_names_are_more_than_an_empty_word():
     named = [(f"{place(path, line)} {name}", name.strip("_").lower()) for path, line, name in definitions()]
     empty = [where for where, word in named if word in EMPTY_WORDS - STANDARD]
     assert not empty, "\n".join(empty)
+
+
+def test_variables_and_parameters_are_terms():
+    """Variables, parameters, attributes and functions are named by a term and not by a verb, a pronoun or an adverb."""
+    bare = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword) or not isinstance(getattr(node, "ctx", ast.Store()), ast.Store):
+                continue
+            for name in (getattr(node, field, None) for field in ("id", "attr", "arg", "name")):
+                word = name.strip("_").lower() if isinstance(name, str) else ""
+                if word in BARE_WORDS and (str(path.relative_to(ROOT)), name) not in ALLOWED_NAMES:
+                    bare.append(f"{place(path, node.lineno)} {name}")
+    assert not bare, "\n".join(bare)
 
 
 def test_constants_say_what_they_are():
