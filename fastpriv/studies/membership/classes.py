@@ -31,7 +31,7 @@ class MembershipClasses(NamedTuple):
     """Classes g of memberships, and what is known of b in each.
 
     ``weights`` are w_g, ``frequencies`` (G, m), ``sizes`` the numbers of members (of one c of the class, on which the
-    noise depends, if it does), ``entropies`` (G,) are H(b | g) w_g, ``type_of`` (K,) the type of each person, ``member``
+    noise depends, if it does), ``entropies`` (G,) are H(b | g) w_g, ``type_of`` (K,) the type of a person, ``member``
     and ``other`` (T, G) are P(b_k = 1 | g) and P(b_k = 0 | g), both without cancellation.
     """
 
