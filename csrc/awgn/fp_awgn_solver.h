@@ -10,6 +10,55 @@
 #include "awgn/fp_awgn_weights_solver.h"
 #include "awgn/fp_awgn_input_solver.h"
 
+/* Make the grid of the whole problem and allocate its tables; returns 0 when that needs too much memory. */
+static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
+{
+    const double bottom = fp_awgn_output_centre(a, a->least_radius) - a->window,
+                 end = fp_awgn_output_centre(a, a->radius) + a->window;
+    const double wanted = fp_awgn_node_index(a, end) - fp_awgn_node_index(a, bottom) + 2.0;
+    if (!(wanted <= FP_AWGN_NODES))
+        return 0;
+    const int capacity_of_buffer = (int)wanted;
+    const int padded = (capacity_of_buffer + 2 * FP_LANES - 1) / FP_LANES * FP_LANES;
+    const int width = rows + 2 * FP_AWGN_SPHERES + 8, spheres = FP_AWGN_SPHERES;
+    a->cells = (int)ceil((a->radius - a->scan_start) / FP_AWGN_CELL) + (a->scan_start > a->least_radius);
+    a->cell_stride = ((int)((2.0 * a->window + 2.0) / a->step) + (a->even ? (int)(40.0 / a->d / a->step) : 0) + 16)
+        / FP_LANES * FP_LANES;
+    const size_t points = (size_t)a->cells * FP_AWGN_CHEBYSHEV;
+    const size_t of_ball = a->edge > 0.0 ? padded + 2 * (FP_AWGN_PANELS + spheres) : 0;
+    const size_t doubles = (size_t)padded * (11 + rows + 2 * spheres) + (size_t)width * (width + 8)
+        + points * (a->cell_stride + 2) + of_ball;
+    free(a->memory);
+    a->memory = calloc(doubles * sizeof(double) + 2 * points * sizeof(int) + 64, 1);
+    if (!a->memory)
+        return 0;
+    double *at = a->memory;
+    double **const each[] = {&a->rho, &a->log_measure, &a->l, &a->top, &a->c, &a->line[0], &a->line[1], &a->line[2],
+                             &a->line[3], &a->line[4], &a->line[5]};
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++, at += padded)
+        *each[i] = at;
+    a->table = at;
+    a->first = (at += (size_t)padded * rows);
+    a->second = (at += (size_t)padded * spheres);
+    a->gram = (at += (size_t)padded * spheres);
+    a->cell_r = (at += (size_t)width * (width + 8));
+    a->cell_value = (at += points);
+    a->cell_weight = (at += points);
+    a->ball = at + points * a->cell_stride;
+    a->panel_radius = a->ball + padded;
+    a->panel_weight = a->panel_radius + FP_AWGN_PANELS + spheres;
+    a->cell_first = (int *)(a->ball + of_ball);
+    a->cell_count = a->cell_first + points;
+    a->rows = rows;
+    a->padded = padded;
+    a->nodes = FP_NAME(fp_awgn_nodes)(a, bottom, end, a->rho, a->log_measure, capacity_of_buffer);
+    for (int k = a->nodes; k < padded; k++) {
+        a->rho[k] = a->rho[a->nodes - 1];
+        a->log_measure[k] = -1e300;
+    }
+    return !(a->edge > 0.0) || FP_NAME(fp_awgn_ball_row)(a);
+}
+
 /* i(r) of one sphere of radius R on a grid of its own; V at rho is R^2 (log G)''(R rho), which falls with rho. */
 static double FP_NAME(fp_awgn_one_sphere_information)(fp_awgn *a, double r, double *slope, double *error)
 {

@@ -17,7 +17,7 @@ cdef extern from "common/fp_stop_token.h":
         pass
     fp_stop_token fp_stop_token_make(fp_interrupted, double) nogil
 
-cdef extern from "composition/fp_contour_shell_tables.h":
+cdef extern from "composition/fp_contour_shell_tables_solver.h":
     ctypedef struct fp_contour_factor:
         double largest_t, kappa, kappa_error, mean
     ctypedef struct fp_composition:

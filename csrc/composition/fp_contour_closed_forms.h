@@ -1,6 +1,6 @@
 /* Pairs whose moments are known in closed form, Laplace noise and atoms, as factors of a sum along a contour.
  *
- * Notation of fp_contour_factor.h; P and Q have masses e^a and e^b, which add a + z (a - b) to log M(z).
+ * Notation of fp_contour_factor_solver.h; P and Q have masses e^a and e^b, which add a + z (a - b) to log M(z).
  *
  * One Gaussian against one, in standard deviations of P: p = N(0, 1), q = N(m, s^2), l = c + B x + A x^2 with
  *     A = (1/s^2 - 1)/2,  B = -m/s^2,  c = log s + m^2 / (2 s^2),
@@ -25,7 +25,7 @@
 #ifndef FP_CONTOUR_CLOSED_FORMS_H
 #define FP_CONTOUR_CLOSED_FORMS_H
 
-#include "composition/fp_contour_factor.h"
+#include "composition/fp_contour_factor_solver.h"
 #include "line/fp_gauss_legendre_tables.h"
 
 typedef struct {

@@ -1,8 +1,8 @@
 /* Sums over nodes of a tilted privacy loss, and over frequencies of a contour; no include guard, included once per
  * instruction set.
  *
- * Notation of fp_contour_factor.h and fp_contour_solver.h. Eight lanes hold nodes, in blocks of FP_CONTOUR_BLOCK whose
- * sums are added, so that every instruction set gives the same bits.
+ * Notation of fp_contour_factor_solver.h and fp_contour_solver.h. Eight lanes hold nodes, in blocks of
+ * FP_CONTOUR_BLOCK whose sums are added, so that every instruction set gives the same bits.
  */
 
 /* e^(2 i y) - 1 = -2 sin^2 y + 2 i sin y cos y, both of period pi in y; 0 where y is too large for fp_sin_cos_mod_pi */

@@ -1,6 +1,6 @@
 /* A pair of Gaussian mixtures of one standard deviation as a factor of a sum along a contour.
  *
- * Notation of fp_contour_factor.h. Lengths are in standard deviations, D is the range of all means.
+ * Notation of fp_contour_factor_solver.h. Lengths are in standard deviations, D is the range of all means.
  *
  * Moments. M(z) is the trapezoidal sum of p e^(z l) at x = j step, which one set of nodes serves for every z = t + i w.
  * With theta = y D < pi the phases of the components at x + i y differ by theta at most, so that
@@ -45,7 +45,7 @@
 #ifndef FP_CONTOUR_ONE_SIGMA_H
 #define FP_CONTOUR_ONE_SIGMA_H
 
-#include "composition/fp_contour_factor.h"
+#include "composition/fp_contour_factor_solver.h"
 #include "line/fp_one_sigma_solver.h"
 #include "special/fp_dd_elementary.h"
 

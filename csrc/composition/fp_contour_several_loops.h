@@ -1,6 +1,6 @@
 /* Two mixtures at nodes on the line and on discs in the plane; no include guard, included once per instruction set.
  *
- * Notation of fp_contour_several_sigmas.h and fp_log_ratio.h. Eight lanes hold nodes or discs, so that every
+ * Notation of fp_contour_several_sigmas_solver.h and fp_log_ratio.h. Eight lanes hold nodes or discs, so that every
  * instruction set gives the same bits.
  */
 /* bounds: tested by enclosures/test_contour_sigmas - errors of logarithms at nodes, of Taylor coefficients on discs */

@@ -51,7 +51,7 @@
 #include "common/fp_dd.h"
 #include "composition/fp_contour_closed_forms.h"
 #include "composition/fp_contour_one_sigma.h"
-#include "composition/fp_contour_several_sigmas.h"
+#include "composition/fp_contour_several_sigmas_solver.h"
 
 #define FP_CONTOUR_TERMS (1 << 20) /* frequencies of a table, */
 #define FP_CONTOUR_KEPT (1 << 21) /* and of all tables: 84 MB */
@@ -94,7 +94,7 @@ static inline void fp_contour_select(void)
 typedef struct {
     double t, value, error, slope, variance;
     int known; /* 0: not computed; 1; -1: not computable, t is too large */
-    int slow[2]; /* of fp_contour_shell_tables.h */
+    int slow[2]; /* of fp_contour_shell_tables_solver.h */
 } fp_contour_slot;
 
 typedef struct {
@@ -121,7 +121,7 @@ typedef struct {
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
-    void *shells; /* tables of fp_contour_shell_tables.h */
+    void *shells; /* tables of fp_contour_shell_tables_solver.h */
     unsigned long clock;
     double *ladder; /* of each factor: decay at frequencies of the ladder, for the table being made; -1: not computed */
     long nodes, terms, made; /* cost */

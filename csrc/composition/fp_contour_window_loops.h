@@ -1,7 +1,7 @@
 /* Points, cells and tilts of parts of a pair cut by windows; no include guard, included once per instruction set.
  *
- * Notation of fp_contour_windows.h. Eight lanes hold points, so that every instruction set gives the same bits; n is a
- * multiple of eight.
+ * Notation of fp_contour_windows_solver.h. Eight lanes hold points, so that every instruction set gives the same
+ * bits; n is a multiple of eight.
  */
 /* bounds: tested by enclosures/test_rare_losses - rounding of windows, of angles and of sums over cells */
 

@@ -4,7 +4,7 @@
 
 #include "gauss/fp_two_points.h"
 #include "special/fp_dd_normal.h"
-#include "line/fp_log_ratio.h"
+#include "line/fp_log_ratio_solver.h"
 #include "line/fp_elementary_bounds.h"
 
 /* A crossing of L with eps in a monotone piece, which is about between `low` and `high`, and what is lost by using x in
@@ -53,15 +53,6 @@ static inline void fp_pair_analysis_free(fp_pair_analysis *analysis)
 {
     fp_pieces_free(&analysis->pieces);
     fp_log_ratio_free(&analysis->r);
-}
-
-static inline void fp_optimal_sets_free(fp_optimal_sets *sets)
-{
-    for (int i = 0; i < FP_EPSILON_BLOCK; ++i) {
-        free(sets->set[i].interval);
-        free(sets->set[i].crossing);
-    }
-    free(sets->crossing);
 }
 
 /* bound: none - seconds allowed for brackets after the deadline */

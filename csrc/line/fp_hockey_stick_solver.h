@@ -10,6 +10,46 @@
 #include "line/fp_scaled_sum_loops.h"
 #include "line/fp_hockey_stick_sum_loops.h"
 
+/* Compute the masses until the time is spent; -1 when memory is short. */
+static int FP_NAME(fp_interval_masses_build)(const fp_log_ratio *r, const fp_pieces *pieces,
+                                             FP_NAME(fp_interval_masses) * out)
+{
+    int i = 0, j = 0, p_step = 1 + r->np / FP_DEADLINE_INTERVALS, q_step = 1 + r->nq / FP_DEADLINE_INTERVALS, last = 0;
+    double left = -INFINITY;
+    out->cells = out->pieces = 0;
+    out->cell = malloc((size_t)(2 * FP_DEADLINE_INTERVALS + 3 + pieces->count) * sizeof *out->cell);
+    if (!out->cell)
+        return -1;
+    fp_interval_mass whole = FP_NAME(fp_interval_mass_of)(r, -INFINITY, INFINITY);
+    out->all = whole.p + whole.p_error;
+    while (!last && !fp_stop_requested(r->stop, 4 * (r->np + r->nq))) {
+        double right = INFINITY;
+        last = i >= r->np && j >= r->nq;
+        if (!last && (j >= r->nq || (i < r->np && r->m[i] <= r->n[j])))
+            right = r->m[i], i += p_step;
+        else if (!last)
+            right = r->n[j], j += q_step;
+        if (left < right)
+            out->cell[out->cells++] = FP_NAME(fp_interval_mass_of)(r, left, right);
+        left = right;
+    }
+    out->piece = out->cell + out->cells;
+    while (out->pieces < pieces->count && !fp_stop_requested(r->stop, 4 * (r->np + r->nq))) {
+        const fp_piece *piece = &pieces->piece[out->pieces];
+        out->piece[out->pieces++] = FP_NAME(fp_interval_mass_of)(r, piece->left, piece->right);
+    }
+    return 0;
+}
+
+static void FP_NAME(fp_optimal_sets_free)(fp_optimal_sets *sets)
+{
+    for (int i = 0; i < FP_EPSILON_BLOCK; ++i) {
+        free(sets->set[i].interval);
+        free(sets->set[i].crossing);
+    }
+    free(sets->crossing);
+}
+
 /* log of an upper bound of H, from P(E) alone and what E may lack; not to be used when it was stopped. */
 static double FP_NAME(fp_hockey_stick_upper_bound)(const fp_log_ratio *r, const fp_optimal_set *set)
 {
@@ -210,7 +250,7 @@ static int FP_NAME(fp_curve_from_pieces)(const fp_log_ratio *r, const fp_pieces 
     status = status == FP_EXPIRED ? 0 : status ? status : stop->status == FP_INTERRUPTED ? FP_INTERRUPTED : 0;
     for (int e = 0; e < FP_EPSILON_BLOCK; ++e)
         cost[0] += sets.set[e].evaluations;
-    fp_optimal_sets_free(&sets);
+    FP_NAME(fp_optimal_sets_free)(&sets);
     return status;
 }
 

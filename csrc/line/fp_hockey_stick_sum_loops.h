@@ -244,37 +244,6 @@ static fp_interval_mass FP_NAME(fp_interval_mass_of)(const fp_log_ratio *r, doub
     return s;
 }
 
-/* Compute the masses until the time is spent; -1 when memory is short. */
-static int FP_NAME(fp_interval_masses_build)(const fp_log_ratio *r, const fp_pieces *pieces,
-                                             FP_NAME(fp_interval_masses) * out)
-{
-    int i = 0, j = 0, p_step = 1 + r->np / FP_DEADLINE_INTERVALS, q_step = 1 + r->nq / FP_DEADLINE_INTERVALS, last = 0;
-    double left = -INFINITY;
-    out->cells = out->pieces = 0;
-    out->cell = malloc((size_t)(2 * FP_DEADLINE_INTERVALS + 3 + pieces->count) * sizeof *out->cell);
-    if (!out->cell)
-        return -1;
-    fp_interval_mass whole = FP_NAME(fp_interval_mass_of)(r, -INFINITY, INFINITY);
-    out->all = whole.p + whole.p_error;
-    while (!last && !fp_stop_requested(r->stop, 4 * (r->np + r->nq))) {
-        double right = INFINITY;
-        last = i >= r->np && j >= r->nq;
-        if (!last && (j >= r->nq || (i < r->np && r->m[i] <= r->n[j])))
-            right = r->m[i], i += p_step;
-        else if (!last)
-            right = r->n[j], j += q_step;
-        if (left < right)
-            out->cell[out->cells++] = FP_NAME(fp_interval_mass_of)(r, left, right);
-        left = right;
-    }
-    out->piece = out->cell + out->cells;
-    while (out->pieces < pieces->count && !fp_stop_requested(r->stop, 4 * (r->np + r->nq))) {
-        const fp_piece *piece = &pieces->piece[out->pieces];
-        out->piece[out->pieces++] = FP_NAME(fp_interval_mass_of)(r, piece->left, piece->right);
-    }
-    return 0;
-}
-
 /* Bracket of H after the deadline. Any partition C of the line gives H >= sum of (P(c) - e^eps Q(c))^+. With E on
  * which L > eps and D on which L < eps, both proved, H <= P - P(D) - e^eps Q(E), and any part of E or D gives a
  * valid bound. */

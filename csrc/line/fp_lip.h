@@ -1,4 +1,5 @@
-/* The optimal LIP curve of a discrete law behind Gaussian noise: types, memory, and the choice of instruction set.
+/* The optimal LIP curve of a discrete law behind Gaussian noise: types, layout of the memory, and the choice of
+ * instruction set.
  *
  * Notation.  The law has atoms x_1 < ... < x_n of weights w_i; M = sum w_i N(x_i, sigma^2), N_a = N(a, sigma^2) for an
  * atom a, d_i = (x_i - a) / sigma, t = (y - a) / sigma, Phi the normal distribution function, R the Mills ratio,
@@ -81,7 +82,6 @@ typedef struct {
     int logs;
     long evaluations, extended, undecided;
     fp_stop_token stop;
-    void *storage;
 } fp_lip;
 
 /* Least weight within [first, last]. A node's left child follows it; the right child follows the left subtree. */
@@ -129,21 +129,27 @@ static inline double *fp_lip_fill(fp_lip_atoms *side, int mirrored, int n, const
     return cursor;
 }
 
-/* `x` increases strictly; `groups` may be NULL. Returns 0, -1 when memory is short, 1 when the lengths are too far apart for doubles. */
+/* Bytes of the memory that fp_lip_build takes; `groups` may be NULL. */
+static inline size_t fp_lip_bytes(int n, const fp_lip_groups *groups)
+{
+    size_t of_groups = groups && groups->n ? (size_t)groups->n : 0;
+    size_t padded = (size_t)n + 2 * FP_LANES, grouped = of_groups ? of_groups + 2 * FP_LANES : 0;
+    size_t doubles = 9 * padded + 6 * grouped + (size_t)n + 2 * (size_t)n;
+    size_t dds = 2 * ((size_t)n + 1) + (of_groups ? 2 * (of_groups + 1) : 0);
+    return doubles * sizeof(double) + dds * sizeof(fp_dd) + 2 * (size_t)n * sizeof(fp_lip_tail)
+        + 128 * sizeof(fp_lip_run);
+}
+
+/* `x` increases strictly; `groups` may be NULL; `block` has fp_lip_bytes zero bytes. Returns 0, or 1 when the lengths
+ * are too far apart for doubles. */
 static inline int fp_lip_build(fp_lip *lip, int n, const double *w, const double *x, double sigma,
-                               const fp_lip_groups *groups)
+                               const fp_lip_groups *groups, void *block)
 {
     static const fp_lip_groups none = {0};
     groups = groups ? groups : &none;
-    size_t padded = (size_t)n + 2 * FP_LANES, grouped = groups->n ? (size_t)groups->n + 2 * FP_LANES : 0;
-    size_t doubles = 9 * padded + 6 * grouped + (size_t)n + 2 * (size_t)n;
-    size_t dds = 2 * ((size_t)n + 1) + (groups->n ? 2 * ((size_t)groups->n + 1) : 0);
-    char *block = calloc(1, doubles * sizeof(double) + dds * sizeof(fp_dd) + 2 * (size_t)n * sizeof(fp_lip_tail)
-                                + 128 * sizeof(fp_lip_run));
-    if (!block)
-        return -1;
-    *lip = (fp_lip){.n = n, .storage = block};
-    double *cursor = (double *)block, farthest = fabs(x[0]) > fabs(x[n - 1]) ? fabs(x[0]) : fabs(x[n - 1]);
+    size_t padded = (size_t)n + 2 * FP_LANES;
+    *lip = (fp_lip){.n = n};
+    double *cursor = block, farthest = fabs(x[0]) > fabs(x[n - 1]) ? fabs(x[0]) : fabs(x[n - 1]);
     int exponent, far;
     frexp(sigma, &exponent);
     frexp(farthest, &far);
@@ -174,8 +180,6 @@ static inline int fp_lip_build(fp_lip *lip, int n, const double *w, const double
     lip->group_square = groups->radius * groups->radius - 90.0 + 2.0 * fp_log(lip->least_weights[0]);
     return !(lip->sigma > 0x1p-1000);
 }
-
-static inline void fp_lip_free(fp_lip *lip) { free(lip->storage); }
 
 #define FP_LOOPS "line/fp_lip_solver.h"
 #include "common/fp_variants.h"

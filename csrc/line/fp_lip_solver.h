@@ -625,7 +625,8 @@ static int FP_NAME(fp_lip_curve)(int n, const double *w, const double *x, double
                                int logs, fp_interrupted interrupted, fp_bracket *out, long *cost)
 {
     fp_lip lip;
-    int winner = 0, status = fp_lip_build(&lip, n, w, x, sigma, groups);
+    void *block = calloc(1, fp_lip_bytes(n, groups));
+    int winner = 0, status = block ? fp_lip_build(&lip, n, w, x, sigma, groups, block) : -1;
     cost[0] = cost[1] = cost[2] = cost[3] = 0;
     if (status < 0)
         return status;
@@ -651,6 +652,6 @@ static int FP_NAME(fp_lip_curve)(int n, const double *w, const double *x, double
     cost[1] = lip.extended;
     cost[3] = lip.undecided;
     status = lip.stop.status ? FP_INTERRUPTED : 0;
-    fp_lip_free(&lip);
+    free(block);
     return status;
 }

@@ -16,6 +16,8 @@
 #ifndef FP_QUADRATURE_SOLVER_H
 #define FP_QUADRATURE_SOLVER_H
 
+#include <stdlib.h>
+
 #include "line/fp_gauss_legendre_tables.h"
 #include "line/fp_modulus.h"
 #include "line/fp_quadrature_engine.h"
@@ -47,6 +49,59 @@ static const double fp_ellipse_logs[FP_ELLIPSES] = {
 static const double fp_ellipse_fronts[FP_ELLIPSES] = {
     1.7756575510101875, 1.6256533871447778, 1.5315999424016429, 1.4794708769666962, 1.4582686693160933,
     1.4519251953939183};
+
+static inline int fp_gaussian_mixture_build(fp_gaussian_mixture *law, int n, const double *w, const double *m,
+                                            const double *s)
+{
+    if (n > law->capacity || !law->w) {
+        free(law->w);
+        law->w = malloc(sizeof(double) * 6 * (size_t)(n > 0 ? n : 1));
+        law->capacity = law->w ? n : 0;
+    }
+    double *block = law->w;
+    law->n = n;
+    law->largest_mean = law->largest_sigma = 0.0;
+    law->smallest_sigma = INFINITY;
+    if (!block)
+        return -1;
+    law->m = block + n, law->is = block + 2 * n, law->c = block + 3 * n, law->ce = block + 4 * n;
+    law->s = block + 5 * n;
+    for (int i = 0; i < n; i++) {
+        const double log_w = fp_log(w[i]), log_s = fp_log(s[i]);
+        law->w[i] = w[i];
+        law->m[i] = m[i];
+        law->s[i] = s[i];
+        law->is[i] = 1.0 / s[i];
+        law->c[i] = (log_w - log_s) - FP_LOG_SQRT_2PI;
+        law->ce[i] = 2.0 + 3.0 * (fabs(log_w) + fabs(log_s)) + fabs(law->c[i]);
+        law->largest_mean = fp_max(law->largest_mean, fabs(m[i]));
+        law->largest_sigma = fp_max(law->largest_sigma, s[i]);
+        law->smallest_sigma = s[i] < law->smallest_sigma ? s[i] : law->smallest_sigma;
+    }
+    return 0;
+}
+
+static inline int fp_local_build(fp_local_mixture *side, int n)
+{
+    const size_t padded = ((size_t)n + 7) / 8 * 8;
+    double *block = side->dm;
+    int capacity = side->capacity;
+    if ((int)padded > capacity || !block) {
+        free(block);
+        block = malloc(sizeof(double) * 17 * (padded ? padded : 1));
+        capacity = block ? (int)padded : 0;
+    }
+    memset(side, 0, sizeof *side);
+    side->dm = block;
+    side->capacity = capacity;
+    if (!block)
+        return -1;
+    side->is = block + padded, side->c = block + 2 * padded, side->ce = block + 3 * padded;
+    side->r = block + 4 * padded;
+    side->log_r = block + 5 * padded, side->slope = block + 6 * padded, side->curvature = block + 7 * padded;
+    side->offset = block + 8 * padded, side->scratch = block + 9 * padded;
+    return 0;
+}
 
 typedef struct {
     double bound, origin, x0, h, lost, lower_p, lower_q, upper_p, upper_q;

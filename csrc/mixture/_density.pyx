@@ -2,7 +2,7 @@
 
 import numpy as np
 
-cdef extern from "mixture/fp_density.h":
+cdef extern from "mixture/fp_density_solver.h":
     ctypedef struct fp_density:
         int form
         ptrdiff_t k, d, row

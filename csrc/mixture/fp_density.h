@@ -40,7 +40,6 @@
 #define FP_DENSITY_H
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "common/fp_vector_tables.h"
 
@@ -138,22 +137,6 @@ static void fp_density_prepare(fp_density *p, double *prepared)
         p->centre = p->means;
         p->plain = 1;
     }
-}
-
-/* 0, or -1 without memory */
-static inline int fp_density_run(fp_density_kernel call, fp_density *p, ptrdiff_t n, const double *x, double *out,
-                                 double *info)
-{
-    const ptrdiff_t room = 3 * FP_MAX_BLOCK * p->d;
-    const ptrdiff_t whitened = p->form == FP_FULL && p->row == 0 ? p->k * p->d : 0;
-    const size_t bytes = (size_t)(room + whitened + 3 * p->k) * sizeof(double);
-    double *work = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (!work)
-        return -1;
-    fp_density_prepare(p, work + room + whitened);
-    call(p, n, x, work, out, info);
-    free(work);
-    return 0;
 }
 
 #endif

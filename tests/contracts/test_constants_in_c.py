@@ -1,4 +1,4 @@
-"""Each constant that all headers use is written once."""
+"""Each constant that all headers use is written once, and only headers of solvers allocate memory."""
 
 import re
 from pathlib import Path
@@ -18,3 +18,12 @@ def test_number_stands_once(number):
 def test_macro_is_defined_once(name):
     defined = [path.name for path in CSRC.rglob("*.h") if re.search(rf"#define {name}\b", path.read_text())]
     assert len(defined) == 1, defined
+
+
+def test_only_solvers_allocate():
+    call = re.compile(r"\b(?:malloc|calloc|realloc|aligned_alloc|free)\s*\(")
+    headers = sorted(CSRC.rglob("*.h"))
+    allocate = {path.name for path in headers if call.search(path.read_text())}
+    assert allocate or not headers
+    wrong = sorted(name for name in allocate if not name.endswith("_solver.h"))
+    assert not wrong, f"{wrong} take or release memory: move that to a *_solver.h header, or let the caller do it"

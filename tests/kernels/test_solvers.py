@@ -56,6 +56,15 @@ CASES = {
         printf("%.17g", p * log(p / q) + (1.0 - p) * log((1.0 - p) / (1.0 - q)));""",
         [0.1], 1e-12,
     ),
+    "mixture/fp_density_solver.h": (
+        """const double x[] = {0.0, 3.0}, mean = 0.0, inverse = 1.0, constant = -0.5 * log(2.0 * FP_PI);
+        double out[2];
+        fp_density p = {.form = FP_ISOTROPIC, .k = 1, .d = 1, .constants = &constant, .means = &mean,
+                        .scales = &inverse};
+        const int status = fp_density_run(fp_density_tile_baseline, &p, 2, x, out, NULL);
+        printf("%d %.17g %.17g", status, out[0], out[1]);""",
+        [0, -0.5 * math.log(2 * math.pi), -0.5 * math.log(2 * math.pi) - 4.5], 1e-12,
+    ),
     "mixture/fp_grouping_solver.h": (
         """const double x[] = {-1.0, -1.0 / 3, 1.0 / 3, 1.0}, w[] = {0.25, 0.25, 0.25, 0.25}, cost[4] = {1, 1, 1, 1};
         double node[4], weight[4];
@@ -98,6 +107,15 @@ CASES = {
         printf("%d %.17g %.17g %.17g", status, out.value, out.lower, out.upper);""",
         [0, DELTA, DELTA, DELTA], 1e-11,
     ),
+    "line/fp_mixture_ufuncs.h": (
+        """double w = 1.0, m[] = {1.0, 0.0}, s = 1.0, out[3];
+        char *args[] = {(char *)&w, (char *)m, (char *)&s, (char *)&w, (char *)(m + 1), (char *)&s,
+                        (char *)out, (char *)(out + 1), (char *)(out + 2)};
+        const ptrdiff_t dimensions[] = {1, 1, 1}, steps[15] = {0};
+        fp_mixture_total_variation_loop(args, dimensions, steps, fp_hockey_stick_curve_baseline);
+        printf("%.17g %.17g %.17g", out[0], out[1], out[2]);""",
+        3 * [2.0 * PHI(0.5) - 1.0], 1e-11,
+    ),
     "line/fp_lip.h": (
         """const double w[] = {0.5, 0.5}, x[] = {-1.0, 1.0}, epsilon = 0.0;
         fp_bracket out;
@@ -105,6 +123,14 @@ CASES = {
         const int status = fp_lip_curve_baseline(2, w, x, 1.0, NULL, &epsilon, 1, 1e-12, 0, NULL, &out, cost);
         printf("%d %.17g %.17g %.17g", status, out.value, out.lower, out.upper);""",
         [0, *3 * [PHI(1.0) - 0.5]], 1e-11,
+    ),
+    "channel/fp_channel_ufuncs.h": (
+        """double Q[] = {0.9, 0.1, 0.1, 0.9}, out[3];
+        char *args[] = {(char *)Q, (char *)out, (char *)(out + 1), (char *)(out + 2)};
+        const ptrdiff_t dimensions[] = {1, 2, 2}, steps[] = {0, 0, 0, 0, 16, 8};
+        fp_channel_loop(args, dimensions, steps, channel_ldp_epsilon_baseline);
+        printf("%.17g %.17g %.17g", out[0], out[1], out[2]);""",
+        3 * [math.log(9)], 1e-12,
     ),
     "channel/fp_capacity.h": (
         """const double Q[] = {0.9, 0.1, 0.1, 0.9}, gap[] = {0.0, 0.0};
@@ -158,8 +184,8 @@ CASES = {
         printf("%d %d %.17g %.17g", status, fp_matching_descent_work(&m) <= 500, x[0], d.value);""",
         [0, 0, 1, 0.75, 0], 1e-12,
     ),
-    "composition/fp_contour_solver.h": (
-        f"""fp_contour_select();
+    "composition/fp_contour_shell_tables_solver.h": (
+        f"""fp_contour_windows_select();
         const double w = 1.0, p = 1.0, q = 0.0, s = 5.0, excess[] = {{0.0, 0.0}};
         fp_contour_factor factor[2];
         fp_contour_one_sigma nodes;
@@ -173,6 +199,15 @@ CASES = {
         fp_composition_make(&c, 2, factor, 1, 1e-14);
         printf("%d ", fp_contour_at(&c, FP_CONTOUR_DELTA, 1.0, 0.0, &a, NULL));
         printf("%.17g %.17g %d", a.lower, a.upper, a.lower <= log({DELTA!r}) && log({DELTA!r}) <= a.upper);
+        const double half[] = {{0.5, 0.5}}, means[] = {{0.0, p}}, both[] = {{s, s}};
+        fp_contour_answer cut; /* of a pair that can be cut: the same by shells */
+        fp_contour_one_sigma_make(&nodes, 2, half, means, both, 1, &w, &q, &s, excess);
+        fp_contour_one_sigma_factor(factor, &nodes, 25.0);
+        fp_composition_make(&c, 1, factor, 1, 1e-14);
+        printf(" %d", fp_contour_at(&c, FP_CONTOUR_DELTA, 1.0, 0.0, &a, NULL));
+        printf(" %d", fp_shells_at(&c, FP_CONTOUR_DELTA, 1.0, &cut, NULL));
+        printf(" %d", a.lower <= cut.upper && cut.lower <= a.upper && cut.upper - cut.lower < 1e-9);
+        fp_composition_close(&c);
         long double worst = 0.0L; /* error of e^(2 i y) - 1, relative to its size 2 |sin y| */
         for (double y = -0x1p28; y < 0x1p28; y += y * y < 100.0 ? 0.01171875 : fmin(24989.3, 0.01 * fabs(y))) {{
             double sine, cosine;
@@ -183,7 +218,7 @@ CASES = {
             worst = a2 > worst ? a2 : worst, worst = b2 > worst ? b2 : worst;
         }}
         printf(" %d", worst < 5.0L * 0x1p-53L);""",
-        [0, math.log(DELTA), math.log(DELTA), 1, 1], 1e-12,
+        [0, math.log(DELTA), math.log(DELTA), 1, 0, 0, 1, 1], 1e-12,
     ),
 }  # fmt: skip
 

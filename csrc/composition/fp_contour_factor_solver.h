@@ -27,8 +27,8 @@
  * for P's mass and for Q's: (1 + t + w) times their errors in all.
  */
 /* bounds: tested by enclosures/test_contour - rounding of moments by nodes */
-#ifndef FP_CONTOUR_FACTOR_H
-#define FP_CONTOUR_FACTOR_H
+#ifndef FP_CONTOUR_FACTOR_SOLVER_H
+#define FP_CONTOUR_FACTOR_SOLVER_H
 
 #include "common/fp_dd.h"
 #include "common/fp_lanes.h"

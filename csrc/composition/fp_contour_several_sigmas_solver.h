@@ -1,8 +1,8 @@
 /* Any pair of Gaussian mixtures on the line as a factor of a sum along a contour: several sigmas, or one sigma and a
  * loss that is not monotone.
  *
- * Notation of fp_contour_factor.h and fp_log_ratio.h (whose unit and origin are used); x + i y is a point of the plane,
- * d a complex distance from a centre, f_z = p e^(z l), phi = log p + t l, z = t + i w.
+ * Notation of fp_contour_factor_solver.h and fp_log_ratio.h (whose unit and origin are used); x + i y is a point of
+ * the plane, d a complex distance from a centre, f_z = p e^(z l), phi = log p + t l, z = t + i w.
  *
  * Discs. Let r_i be the complex responsibilities N_i w_i / p at a centre, g_i and t_i score and precision of component
  * i, a = sum r_i g_i, b = sum r_i t_i. With u_i = (g_i - a) d - (t_i - b) d^2 / 2, sum r_i u_i = 0, so that for |d|
@@ -42,12 +42,12 @@
  */
 /* bounds: tested by enclosures/test_contour_sigmas - sums over cells, in logarithms to 1e-9; truncation is proved at
  * the head */
-#ifndef FP_CONTOUR_SEVERAL_SIGMAS_H
-#define FP_CONTOUR_SEVERAL_SIGMAS_H
+#ifndef FP_CONTOUR_SEVERAL_SIGMAS_SOLVER_H
+#define FP_CONTOUR_SEVERAL_SIGMAS_SOLVER_H
 
-#include "composition/fp_contour_factor.h"
+#include "composition/fp_contour_factor_solver.h"
 #include "line/fp_gauss_legendre_tables.h"
-#include "line/fp_log_ratio.h"
+#include "line/fp_log_ratio_solver.h"
 #include "line/fp_modulus.h"
 
 #define FP_SEVERAL_MOST 64 /* components of a mixture */

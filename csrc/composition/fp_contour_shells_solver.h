@@ -2,8 +2,8 @@
  *
  * Notation of fp_contour_solver.h. One tilt serves all ways to exceed epsilon only where the tilted law of S has one
  * hump. Where large losses are rare, a sum along one contour cancels, or does not decay: it is split by the largest
- * loss. Row that needs it: 10 x sigma 2, q 0.01 at epsilon = 0.5 of benches/bench_accountants.py, whose bracket is 2e-11 of
- * delta with shells and 1e-4 without them, where the inverse takes 20 s in place of 0.02 s.
+ * loss. Row that needs it: 10 x sigma 2, q 0.01 at epsilon = 0.5 of benches/bench_accountants.py, whose bracket is
+ * 2e-11 of delta with shells and 1e-4 without them, where the inverse takes 20 s in place of 0.02 s.
  *
  * Shells. Functions 0 <= chi_m <= ... <= chi_1 <= chi_0 = 1 of the outcome cut a pair into parts; with A_i(z) the
  * moment E_P[chi_i e^(z l)], and products over all pairs with their counts,
@@ -17,10 +17,10 @@
  * negligible, or summed along one contour where that falls.
  */
 /* bounds: tested by enclosures/test_rare_losses - rounding of sums along several contours */
-#ifndef FP_CONTOUR_SHELLS_H
-#define FP_CONTOUR_SHELLS_H
+#ifndef FP_CONTOUR_SHELLS_SOLVER_H
+#define FP_CONTOUR_SHELLS_SOLVER_H
 
-#include "composition/fp_contour_window_factor.h"
+#include "composition/fp_contour_window_factor_solver.h"
 
 #define FP_SHELL_WORK 4e7 /* nodes times frequencies of a contour, roughly nanoseconds */
 #define FP_SHELLS_WORK 2e8 /* of all shells */

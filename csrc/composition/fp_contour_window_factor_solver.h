@@ -1,17 +1,17 @@
 /* Parts of a pair cut by windows as factors of a sum along a contour.
  *
- * Notation and bounds of fp_contour_windows.h. The trapezoidal sum of step h errs by at most 2 N / (e^(2 pi y / h) -
- * 1), N = N(w, 1), and |M(t + i w')| is at most N(w, -1) for all w' >= w, with
+ * Notation and bounds of fp_contour_windows_solver.h. The trapezoidal sum of step h errs by at most
+ * 2 N / (e^(2 pi y / h) - 1), N = N(w, 1), and |M(t + i w')| is at most N(w, -1) for all w' >= w, with
  *     N(w, s) = e^(y^2/2) times the integral of r f_t e^(s w phi) dx.
  * The latter also holds for f_t times a bump e^(-(x - x_0)^2 / 2 c^2), with (1 + 1/c^2) y^2 / 2 for y^2 / 2. Bumps at
  * distances of at most 0.75 c add up to a constant within 1e-15 of it: the integral is at most what they leave, and
  * for each bump the lesser of its share and of the best N(w, -1).
  */
 /* bounds: tested by enclosures/test_rare_losses - rounding of moments and of their bounds */
-#ifndef FP_CONTOUR_WINDOW_FACTOR_H
-#define FP_CONTOUR_WINDOW_FACTOR_H
+#ifndef FP_CONTOUR_WINDOW_FACTOR_SOLVER_H
+#define FP_CONTOUR_WINDOW_FACTOR_SOLVER_H
 
-#include "composition/fp_contour_windows.h"
+#include "composition/fp_contour_windows_solver.h"
 
 #define FP_WINDOW_BUMP 0.5 /* standard deviation of a bump */
 #define FP_WINDOW_NODES (1 << 16)

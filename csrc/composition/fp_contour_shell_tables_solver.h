@@ -1,16 +1,16 @@
 /* The choice of the shells of a composition, and bounds of delta(epsilon) by tables of shells or of one contour.
  *
- * Notation of fp_contour_shells.h. Whatever the cuts are the parts add up: where they lie is a matter of time alone.
- * The least of F(t) e^(-epsilon t) / (t (t + 1)) over t is about log of a part. Where that of the whole is far above
- * those of what a cut would leave and take away, its contour would cancel, and the cut is made at once; otherwise the
- * whole is tried. A table of shells serves the epsilons of a cell of a grid that the composition and the binary
- * exponent of epsilon give: the result at an epsilon does not depend on the others.
+ * Notation of fp_contour_shells_solver.h. Whatever the cuts are the parts add up: where they lie is a matter of time
+ * alone. The least of F(t) e^(-epsilon t) / (t (t + 1)) over t is about log of a part. Where that of the whole is far
+ * above those of what a cut would leave and take away, its contour would cancel, and the cut is made at once;
+ * otherwise the whole is tried. A table of shells serves the epsilons of a cell of a grid that the composition and
+ * the binary exponent of epsilon give: the result at an epsilon does not depend on the others.
  */
 /* bounds: tested by enclosures/test_rare_losses - rounding of sums of parts */
-#ifndef FP_CONTOUR_SHELL_TABLES_H
-#define FP_CONTOUR_SHELL_TABLES_H
+#ifndef FP_CONTOUR_SHELL_TABLES_SOLVER_H
+#define FP_CONTOUR_SHELL_TABLES_SOLVER_H
 
-#include "composition/fp_contour_shells.h"
+#include "composition/fp_contour_shells_solver.h"
 
 /* bound: none - log of the ratio of the sum of a contour's terms to its value from which it is not tried */
 #define FP_SHELL_HOPELESS 3.0
