@@ -1,6 +1,7 @@
 """What holds of every posterior: bounds between its numbers, and what must not change them."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def test_numbers_of_one_posterior_fit_together(problem):
     assert np.all(np.diff(found.top.probabilities) <= 0)
 
 
+@pytest.mark.filterwarnings("ignore:likelihood must hold natural logarithms:UserWarning")
 @settings(max_examples=100, deadline=None)
 @given(problems(), st.floats(-1000, 1000), st.randoms(use_true_random=False))
 def test_a_factor_and_an_order_change_nothing_but_the_evidence(problem, shift, random):
