@@ -186,7 +186,7 @@ def _table(file: Path, width: int, columns: tuple[int, ...]) -> tuple[list[str],
             if len(cells) != width or "\0" in line.decode():
                 raise damaged_file(file, DomainError(f"line {number} must have {width} entries; got {len(cells)}"))
             for column, cell in zip(entries, (cells[j] for j in columns), strict=True):
-                column.append(sys.intern(cell))  # most alleles, chromosomes and families are repeated
+                column.append(sys.intern(cell) if len(cell) <= 2 else cell)  # alleles and chromosomes are repeated
     return entries
 
 
