@@ -106,9 +106,9 @@ class RootSearch:
             used = np.concatenate([point[unproved] for point in points])
             if not self.add(self._x(used[~np.isnan(used)])):
                 break
-        return self._tightened(below, above)
+        return self._halve_gaps(below, above)
 
-    def _tightened(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _halve_gaps(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Halve the gaps between the root and either end, where f is wider at some x than at others."""
         root = self._roots(below, above)[0]
         refused_low, refused_high = root.copy(), root.copy()  # nearer the root than these, no proof is looked for
