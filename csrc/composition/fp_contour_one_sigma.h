@@ -132,7 +132,8 @@ static inline int fp_contour_one_sigma_make(fp_contour_one_sigma *pair, int np, 
     fp_trapezoid work;
     memset(&work, 0, sizeof work);
     memset(pair, 0, sizeof *pair);
-    if (!fp_trapezoid_gather(&work, np, pw, pm, ps, nq, qw, qm, qs, excess[0] - excess[1]))
+    if (!fp_trapezoid_gather(&work, np, pw, pm, ps, nq, qw, qm, qs, excess[0] - excess[1])
+        || work.high - work.low >= 1e140)
         return 0;
     pair->g = work.g, pair->range = work.high - work.low, pair->mass = excess[0];
     pair->p_low = pair->q_low = INFINITY, pair->p_high = pair->q_high = -INFINITY;

@@ -147,7 +147,7 @@ static inline int fp_trapezoid_gather(fp_trapezoid *w, int np, const double *pw,
         w->low = fp_min(w->low, c), w->high = fp_max(w->high, c);
     }
     const double range = w->high - w->low;
-    return range > 1e-140 && range < 1e140;
+    return range > 1e-140 && range < 1e154;
 }
 
 /* Point i, the centre last */
@@ -409,7 +409,7 @@ static inline int fp_binomial_log_integral(const fp_trapezoid *w, double order, 
     if ((g->v[0] == 0.0) == (g->v_centre == 0.0) || !(w0 > 0.0) || !(w1 > 0.0))
         return 0;
     const double total = w0 + w1, log_0 = fp_log(w0 / total), log_1 = fp_log(w1 / total), square = g->c[0] * g->c[0];
-    double coefficient = fp_log(order), top = -INFINITY, sum = 0.0, worst = 0.0;
+    double coefficient = fp_log(order), top = -INFINITY, sum = 0.0, worst = 0.0, largest = 0.0;
     for (double k = 2.0; k <= order; k += 1.0) {
         const double ratio = (order - k + 1.0) / k, y = 0.5 * k * (k - 1.0) * square;
         const double growth = y > 30.0 ? y + fp_log1p(-fp_exp(-y)) : fp_log(fp_expm1(y));
@@ -422,17 +422,19 @@ static inline int fp_binomial_log_integral(const fp_trapezoid *w, double order, 
         sum = sum * factor + term;
         worst = worst * factor + term * (slip + FP_U * 2.0 * (order - k + 4.0));
         top = e > top ? e : top;
+        largest = fp_max(largest, slip);
     }
     const double relative = worst / sum;
     if (top > 600.0) {
         *value = top + fp_log(sum);
-        *error = 1.01 * relative + 4.0 * FP_U * (fabs(top) + fabs(*value)) + 1e-260;
+        *error = relative < 1e-3 ? 1.01 * relative : largest + 4.0 * FP_U * (order + 4.0);
+        *error += 4.0 * FP_U * (fabs(top) + fabs(*value)) + 1e-260;
     } else {
         const double x = fp_exp(top) * sum;
         *value = fp_log1p(x);
         *error = (1.01 * relative + FP_U * (4.0 + 2.0 * fabs(top))) * (x / (1.0 + x)) + 4.0 * FP_U * *value + 1e-305;
     }
-    return relative < 1e-3;
+    return top > 600.0 ? isfinite(*error) : relative < 1e-3;
 }
 
 #endif

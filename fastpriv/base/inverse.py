@@ -25,6 +25,7 @@ _NARROW = 4 * UNIT_ROUNDOFF
 _MARGIN = 1.5  # by how much more than expected the ends lie outside of the root
 _LARGEST_MARGIN = 4.0  # in log x: no proof is looked for farther away from the root
 _MOST_HALVINGS = 24  # of the gap between the root and an end
+_MOST_BLIND = 8  # halvings of a gap at one end of which f has no value, before its ends are searched on their own
 # bound: none - relative width of a bracket whose ends are searched on, and the share of it that is left to them
 _WIDE, _SETTLED = 1e-7, 0.05
 
@@ -89,11 +90,13 @@ class RootSearch:
 
     def solve(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Proved lower ends, roots and proved upper ends, as near each other as the bounds of f allow."""
-        failures, before = np.zeros(below.size), np.full(below.size, np.inf)
+        failures, before, halvings = np.zeros(below.size), np.full(below.size, np.inf), np.zeros(below.size)
         for _ in range(_MOST_ROUNDS):
             low, high = (self._log(end) for end in self.proved(below, above))
             inner = np.minimum(high, self._log(self.x[-1])) - np.maximum(low, self._log(self.x[0]))
             root, spread, width, gap = self._roots(below, above)
+            blind = np.isinf(width) & (halvings < _MOST_BLIND) & (high - low > self.rtol)
+            halvings[blind] += 1.0
             unproved = (high - low > np.maximum(3.0 * width * 4.0**failures, self.rtol)) & (width < _LARGEST_MARGIN)
             failures[unproved & (gap <= 2.5 * width * 4.0**failures)] += 1.0  # the root is known, but not proved
             unproved &= width * 4.0**failures < _LARGEST_MARGIN
@@ -103,7 +106,7 @@ class RootSearch:
             before = inner
             middle = 0.5 * (np.maximum(low, self._log(self.x[0])) + np.minimum(high, self._log(self.x[-1])))
             points.append(np.where(slow, middle, np.nan))
-            used = np.concatenate([point[unproved] for point in points])
+            used = np.concatenate([*(point[unproved] for point in points), root[blind]])
             if not self.add(self._x(used[~np.isnan(used)])):
                 break
         return self._halve_gaps(below, above)
@@ -131,6 +134,8 @@ class RootSearch:
     def _roots(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """The t where inverse interpolation through the nearest points meets the target; how far the secant is off;
         how far from it the bounds of f meet the target, by the sharper ones; and how far the two points are apart.
+
+        Between points of which one has no value: the middle, which is off by an infinite width.
         """
         with np.errstate(all="ignore"):
             bounds = self.straighten(self.rows)
@@ -141,7 +146,9 @@ class RootSearch:
             left = right - 1
             a, b, rise = t[left], t[right], y[right] - y[left]
             share = (target - y[left]) / rise
-            usable = np.isfinite(rise) & (rise > 0.0) & (share >= 0.0) & (share <= 1.0)
+            valued = np.isfinite(bounds[0])
+            both_valued = valued[left] & valued[right]
+            usable = both_valued & (rise > 0.0) & (share >= 0.0) & (share <= 1.0)
             secant = np.where(usable, a + share * (b - a), 0.5 * (a + b))
             root, spread = secant, b - a
             for third in (left - 1, right + 1):  # a parabola through a third point, where it stays between the two
@@ -151,7 +158,8 @@ class RootSearch:
                 good = usable & (index == third) & np.isfinite(curved) & (curved > a) & (curved < b)
                 spread = np.where(good, np.abs(curved - root), spread)
                 root = np.where(good, curved, root)
-            width = np.minimum(error[left], error[right]) / np.where(usable, rise / (b - a), 1.0)
+            width = np.where(both_valued, np.minimum(error[left], error[right]), np.inf)
+            width /= np.where(usable, rise / (b - a), 1.0)
         return root, spread, np.maximum(_MARGIN * width + _NARROW, 0.3 * self.rtol), b - a
 
     def _log(self, x: Any) -> FloatArray:

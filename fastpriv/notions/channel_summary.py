@@ -163,10 +163,11 @@ def summary(
     else:
         results = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
     numbers = _estimates(check_relations(results, model))
-    shift = None
-    if not (release is None and secret is None and belief is None) or _abp_is_cheap(model):
+    all_secrets = release is None and secret is None and belief is None
+    shifts = abp.symmetric_shifts(model, None) if all_secrets else None
+    if shifts is None and (not all_secrets or _abp_is_cheap(model)):
         shifts = abp.posterior_shifts(model, release, secret, belief, n_jobs, None, rows)
-        shift = abp_of_shifts(shifts)
+    shift = None if shifts is None else abp_of_shifts(shifts)
     return ChannelSummary(**numbers, abp=shift, **arrays, posteriors=posteriors)
 
 
@@ -185,12 +186,12 @@ def _is_enumerated(model: ChannelWithPrior) -> bool:
         return False
     if isinstance(channel, (Channel, DefaultChannel)):
         return True
-    return type_classes(model) is None and channel._cells_within(automatic_cells(channel))
+    return channel._cells_within(automatic_cells(channel)) and type_classes(model) is None
 
 
 def _abp_is_cheap(model: ChannelWithPrior) -> bool:
     channel = model.channel
-    if abp.symmetric_shift(model) is not None or abp.has_pairwise_form(model) or product_channels.has_few_types(model):
+    if abp.has_pairwise_form(model) or product_channels.has_few_types(model):
         return True
     if isinstance(channel, DefaultChannel):
         return (len(channel.indices) + 1) ** 2 * channel.outputs <= _AUTOMATIC_WORK

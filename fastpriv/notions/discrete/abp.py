@@ -38,7 +38,7 @@ from .set_channels import MOST_PAIRED, expected_changes, set_parameters
 from .type_class_quantities import chi_square_information, type_classes
 
 __all__ = [
-    "PosteriorShifts", "has_pairwise_form", "is_one_task", "posterior_shifts", "shifts_of_channels", "symmetric_shift",
+    "PosteriorShifts", "has_pairwise_form", "is_one_task", "posterior_shifts", "shifts_of_channels", "symmetric_shifts",
 ]  # fmt: skip
 
 _BLOCK_RELEASES = 128  # distributions of the release in one task
@@ -73,11 +73,9 @@ def posterior_shifts(
     if release is not None and secret is not None:
         raise DomainError("release must be None where secret is given; got both. Pass the one or the other.")
     if release is None and belief is None:
-        symmetric = symmetric_shift(model)
-        if symmetric is not None:  # one entry for all secrets, or one for each that is requested
-            size = 1 if secret is None else _validated_secrets(secret, model.channel.inputs).size
-            value, lower, upper = (np.full(size, number) for number in symmetric)
-            return PosteriorShifts(value, lower, upper, np.full(size, 1.0 / size), "types of secrets")
+        symmetric = symmetric_shifts(model, secret)
+        if symmetric is not None:
+            return symmetric
         if has_pairwise_form(model):
             return _pairwise_shifts(model, secret)
         types = product_channels.expected_posteriors(model, secret)
@@ -273,7 +271,17 @@ def _jensen_shannon_terms(pi: FloatArray, belief: FloatArray, g: FloatArray) -> 
     return 0.25 * both * np.where(np.abs(a) < 0.3, series, full)
 
 
-def symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | None:
+def symmetric_shifts(model: ChannelWithPrior, secret: Any) -> PosteriorShifts | None:
+    """One shift for all secrets, or one for each that is requested, if the channel is symmetric."""
+    symmetric = _symmetric_shift(model)
+    if symmetric is None:
+        return None
+    size = 1 if secret is None else _validated_secrets(secret, model.channel.inputs).size
+    value, lower, upper = (np.full(size, number) for number in symmetric)
+    return PosteriorShifts(value, lower, upper, np.full(size, 1.0 / size), "types of secrets")
+
+
+def _symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | None:
     """Value and bounds if the channel is symmetric: 1 + g takes one value at the true secret, another elsewhere."""
     uniform = isinstance(model.prior, tuple) and all(marginal is None for marginal in model.prior)
     if model.prior is not None and not uniform:
