@@ -28,7 +28,7 @@ from fastpriv.adapters.step_tables import ComposedStep
 
 __all__ = [
     "ACCOUNTANTS", "SCHEME_ACCOUNTANTS", "Accountant", "CompositionQuestion", "ProgramOutcome", "answers"
-]  # fmt: skip
+]
 
 Side = Literal["upper", "lower", "both", "estimate"]
 _SECONDS, _MEMORY = 30.0, 8 * 10**9  # limits of one program: processor time, and bytes
@@ -77,20 +77,20 @@ class ProgramOutcome(NamedTuple):
 def answers(
     accountant: Accountant, questions: Sequence[CompositionQuestion], *, seconds: float = _SECONDS,
     memory: int = _MEMORY,
-) -> list[ProgramOutcome]:  # fmt: skip
+) -> list[ProgramOutcome]:
     """Ask an accountant several questions, one after the other in one worker process."""
     programs = [accountant.program(question) for question in questions]
     offered = [tuple(lines) for lines in programs if lines is not None]
     task = {
         "imports": [accountant.module], "programs": ["\n".join(lines) for lines in offered], "seconds": seconds,
         "memory": memory,
-    }  # fmt: skip
+    }
     worker = Path(__file__).with_name("accountant_worker.py")
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     found = subprocess.run(
         [sys.executable, str(worker)], input=json.dumps(task), capture_output=True, text=True, env=environment,
         check=False,
-    )  # fmt: skip
+    )
     lines = [json.loads(line) for line in found.stdout.splitlines()]
     if lines and lines[0]["status"] == "not installed":
         return [ProgramOutcome("not installed", error=lines[0]["error"])] * len(questions)
@@ -170,7 +170,7 @@ def _prv(question: CompositionQuestion) -> list[str] | None:
         if step.kind == "approximate_dp":
             return f"prv.ApproximateDPMechanism({given['epsilon']!r}, {given['delta']!r})"
         makers = {"gaussian": f"GaussianMechanism({_ratio(step)!r})",
-                  "laplace": f"LaplaceMechanism({1 / _ratio(step)!r})"}  # fmt: skip
+                  "laplace": f"LaplaceMechanism({1 / _ratio(step)!r})"}
         return f"prv.{makers[step.kind]}" if step.kind in makers else None
 
     variables = [variable(step) for step in question.steps]
@@ -184,7 +184,7 @@ def _prv(question: CompositionQuestion) -> list[str] | None:
         f"accountant = prv.PRVAccountant(variables, {_PRV_EPSILON_ERROR!r}, {_PRV_DELTA_ERROR * question.delta!r}, "
         "counts)",
         f"answer = accountant.compute_{question.target}({asked!r}, counts)[::2]",
-    ]  # fmt: skip
+    ]
 
 
 def _opacus(name: str) -> Callable[[CompositionQuestion], list[str] | None]:
@@ -235,7 +235,7 @@ def _autodp(fourier: bool) -> Callable[[CompositionQuestion], list[str] | None]:
             made = (
                 f"made_of.AmplificationBySampling_pld(neighboring='remove_only')({noise}, {rate!r})" if fourier
                 else f"made_of.AmplificationBySampling()({noise}, {rate!r}, improved_bound_flag=True)"
-            )  # fmt: skip
+            )
         return made
 
     def program(question: CompositionQuestion) -> list[str] | None:
@@ -247,7 +247,7 @@ def _autodp(fourier: bool) -> Callable[[CompositionQuestion], list[str] | None]:
         asked = (
             f"get_approx_delta({question.epsilon!r})" if question.target == "delta"
             else f"get_approxDP({question.delta!r})"
-        )  # fmt: skip
+        )
         return [
             "from autodp import mechanism_zoo as zoo, transformer_zoo as made_of",
             f"total = made_of.{composer}()([{', '.join(map(str, mechanisms))}], {counts})",
@@ -274,7 +274,7 @@ def _pld_accounting(question: CompositionQuestion) -> list[str] | None:
         "one = lambda sigma, rate: pa.compose_full_pld(remove_dist=side(sigma, rate, pa.Direction.REMOVE), "
         "add_dist=side(sigma, rate, pa.Direction.ADD), bound_type=pa.BoundType.DOMINATES)",
         f"answer = {made}.{_pld_answer(question)}",
-    ]  # fmt: skip
+    ]
 
 
 # The accountants in the order in which they are shown.
@@ -292,7 +292,7 @@ ACCOUNTANTS: tuple[Accountant, ...] = (
     Accountant("opacus GDP", "opacus.accountants", "estimate", _opacus("GaussianAccountant")),
     Accountant("autodp RDP", "autodp.mechanism_zoo", "upper", _autodp(False)),
     Accountant("autodp Fourier", "autodp.mechanism_zoo", "estimate", _autodp(True)),
-)  # fmt: skip
+)
 
 
 def _poisson_of(step: ComposedStep) -> ComposedStep | None:
@@ -365,7 +365,7 @@ def _events(name: str, contribution: bool = False) -> Callable[[CompositionQuest
 
 _DP_RELATIONS = {
     "add_or_remove": "ADD_OR_REMOVE_ONE", "replace_one": "REPLACE_ONE", "zero_out": "REPLACE_SPECIAL"
-}  # fmt: skip
+}
 # Those that are asked about other samples than Poisson ones, and about other events.
 SCHEME_ACCOUNTANTS: tuple[Accountant, ...] = (
     Accountant("dp_accounting PLD", "dp_accounting.pld", "upper", _events("pld.PLDAccountant")),
@@ -377,7 +377,7 @@ SCHEME_ACCOUNTANTS: tuple[Accountant, ...] = (
     Accountant("prv_accountant, as Poisson", "prv_accountant", "both", _as_poisson(_prv)),
     Accountant("riskcal CTD, as Poisson", "riskcal.accountants", "upper", _as_poisson(_riskcal)),
     Accountant("opacus RDP, as Poisson", "opacus.accountants", "upper", _as_poisson(_opacus("RDPAccountant"))),
-)  # fmt: skip
+)
 
 
 def _ratio(step: ComposedStep) -> float:

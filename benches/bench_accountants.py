@@ -59,7 +59,7 @@ class Setting(NamedTuple):
     @property
     def name(self):
         words = {"sampled_gaussian": "sigma {sigma:g}, q {rate:g}", "gaussian": "Gaussian {sigma:g}",
-                 "laplace": "Laplace {scale:g}", "randomized_response": "randomised response {epsilon:g}"}  # fmt: skip
+                 "laplace": "Laplace {scale:g}", "randomized_response": "randomised response {epsilon:g}"}
         words |= SCHEME_WORDS
         parts = [f"{step.count:,} x {words[step.kind].format(**step.parameters)}" for step in self.steps]
         return " + ".join(parts) + {"worst": "", "forward": ", remove", "backward": ", add"}[self.direction]
@@ -230,7 +230,7 @@ def all_cells(settings, truths, accountants=ACCOUNTANTS, **limits):
 
 
 SUMMARY = ("accountant", "states", "asked", "violations", "no answer", "off by 2 or more", "worst violation",
-           "seconds, median", "seconds, most", "MB, most")  # fmt: skip
+           "seconds, median", "seconds, most", "MB, most")
 
 
 def summary(cells):
@@ -249,7 +249,7 @@ def summary(cells):
             name, own[0].side, len(own), count["violation"], count["no answer"], count["far"],
             shown, f"{statistics.median(seconds):.2f}",
             f"{max(seconds):.1f}", f"{max(cell.outcome.memory for cell in own) / 1e6:.0f}",
-        ))  # fmt: skip
+        ))
     return rows
 
 
@@ -324,7 +324,7 @@ def write_board(cells, folder, stem="accountants"):
     shown = [Details(f"{c.accountant}: {c.question.target} of {c.setting.name}", [snippet(c)]) for c in wrong]
     sections["Violations, as programs"] = shown or ["None."]
     reasons = [(c.accountant, c.setting.name, c.question.target, c.outcome.error or "NaN") for c in cells
-               if c.verdict == "no answer"]  # fmt: skip
+               if c.verdict == "no answer"]
     headings = ("accountant", "setting", "question", "reason")
     sections["No answer"] = [TextTable(headings, reasons, "What was raised or exceeded")]
     (folder / f"{stem}.html").write_text(page("The accountants' scoreboard", sections), encoding="utf-8")
@@ -340,13 +340,13 @@ def write_board(cells, folder, stem="accountants"):
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("accountant", "states", "setting", "direction", "question", "epsilon", "delta", "lower",
                          "value", "upper", "answer", "verdict", "status", "error", "seconds", "bytes",
-                         "program"))  # fmt: skip
+                         "program"))
         for c in cells:
             writer.writerow((
                 c.accountant, c.side, c.setting.name, c.question.direction, c.question.target, c.question.epsilon,
                 c.question.delta, *c.truth, " ".join(map(repr, c.outcome.answer)), c.verdict, c.outcome.status,
                 c.outcome.error, round(c.outcome.seconds, 3), c.outcome.memory, "\n".join(c.outcome.program),
-            ))  # fmt: skip
+            ))
     return [folder / f"{stem}.{ending}" for ending in ("html", "csv", "md")]
 
 

@@ -151,7 +151,7 @@ def test_sweep_blahut_arimoto(benchmark):
 
     some = sweep()
     for (lower, upper), (d, a) in zip(some, ((d, a) for d in DIMENSIONS[1:9] for a in np.geomspace(0.1, 3.0, 7)),
-                                      strict=True):  # fmt: skip
+                                      strict=True):
         got = awgn_capacity(d, a * math.sqrt(d))
         assert lower <= got.upper * (1 + 1e-6)
         assert upper >= got.lower * (1 - 1e-2)

@@ -162,18 +162,18 @@ def rows(folder):
     mechanism = GaussianMechanism(1.0, 1.0)
     yield "`GaussianMechanism.delta`, with bounds", seconds(mechanism.delta, 1.0), seconds(mechanism.delta, many)
     yield ("`hockey_stick_divergence` of two mixtures, 2 + 1 components", seconds(hockey_stick_divergence, P, Q, 1.0),
-           seconds(hockey_stick_divergence, P, Q, many, repeat=1))  # fmt: skip
+           seconds(hockey_stick_divergence, P, Q, many, repeat=1))
     yield "`kl_divergence` of two mixtures, 2 + 1 components", seconds(kl_divergence, P, Q), None
     yield "ufunc `special.gaussian_delta`", seconds(special.gaussian_delta, 0.5, 1.0), seconds(
-        lambda: special.gaussian_delta(0.5, many, out=out))  # fmt: skip
+        lambda: special.gaussian_delta(0.5, many, out=out))
     for name, make in LOOPS.items():
         loop = make(folder)
         one_in, one_out = np.ones(1), np.empty(1)
         yield (f"{name}, a loop over `gaussian_delta`", seconds(loop, 0.5, one_in, one_out),
-               seconds(loop, 0.5, many, out))  # fmt: skip
+               seconds(loop, 0.5, many, out))
     epsilon_add, capacity = special.subsampled_gaussian_epsilon_add, special.awgn_capacity
     yield ("ufunc `special.subsampled_gaussian_epsilon_add`, with bounds", seconds(epsilon_add, 0.01, 1.0, 1e-5),
-           seconds(epsilon_add, 0.01, many + 0.5, 1e-5, repeat=1))  # fmt: skip
+           seconds(epsilon_add, 0.01, many + 0.5, 1e-5, repeat=1))
     yield "ufunc `special.awgn_capacity(2, 1, 1e-9)`, with bounds", seconds(capacity, 2.0, 1.0, 1e-9), None
     yield "ufunc `special.awgn_capacity(2, 10, 1e-9)`, with bounds", seconds(capacity, 2.0, 10.0, 1e-9), None
     yield "ufunc `special.ndtr`", seconds(special.ndtr, 0.5), seconds(lambda: special.ndtr(many, out=out))

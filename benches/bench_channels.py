@@ -116,12 +116,12 @@ def tasks():
             lambda: geometric.sample(secrets, rng=2), lambda: numpy_geometric(64, secrets, generator()), alike),
         f"{len(few):,} releases of a dense channel": (
             lambda: dense.sample(few, rng=2), lambda: numpy_samples(square, few, generator()), alike),
-    }  # fmt: skip
+    }
 
 
 TASKS = tasks() if __name__ == "__main__" else {}
 NAMES = ("check a dense", "k-RR", "dense 1000", "cascade", "1,000,000 releases of k-RR", "100,000 releases",
-         "20,000 releases of 8", "1,000,000 releases of geometric", "20,000 releases of a dense")  # fmt: skip
+         "20,000 releases of 8", "1,000,000 releases of geometric", "20,000 releases of a dense")
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def test_log_density(benchmark, case, side):
     calls = {
         "fastpriv": lambda: log_density(packed, x), "numpy": lambda: numpy_line(mixture, x),
         "scipy": lambda: scipy_stats(mixture, x),
-    }  # fmt: skip
+    }
     if side == "scipy" and k * d > 1024:
         pytest.skip("minutes")
     np.testing.assert_allclose(calls[side]()[:200], log_density(packed, np.ascontiguousarray(x[:, :200])), rtol=1e-9)

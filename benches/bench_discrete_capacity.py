@@ -56,7 +56,7 @@ def with_cvxpy(channel):
 
 
 PEERS = {name: call for name, call in (("dit", with_dit), ("qif", with_qif), ("cvxpy", with_cvxpy))
-         if importlib.util.find_spec(name)}  # fmt: skip
+         if importlib.util.find_spec(name)}
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 4)])

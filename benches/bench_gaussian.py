@@ -95,7 +95,7 @@ def test_log_delta_with_bounds(benchmark, settings, form):
     found = (
         benchmark(special.gaussian_log_delta, r, epsilon) if form == "kernel"
         else benchmark(mechanism.log_delta, epsilon)
-    )  # fmt: skip
+    )
     if form != "kernel":
         np.testing.assert_array_equal(found.value, want)
 

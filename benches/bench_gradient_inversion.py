@@ -48,7 +48,7 @@ def updates_of(sigma, seed=0, steps=0, size=SIZE, hidden=()):
         weights = weights - model.gradient(weights, records[batch], labels[batch])
     noise = Protection(noise="gaussian", scale=sigma) if sigma else None
     return Training(model, learning_rate=0.5, batch_size=size, protection=noise).run(records, labels, rng=seed,
-                                                                                  weights=weights)  # fmt: skip
+                                                                                  weights=weights)
 
 
 def error(found, updates):
@@ -76,7 +76,7 @@ def with_scipy(updates, labels, start):
         return (miss * miss).sum(), slope[:, :-1].ravel()
 
     found = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", bounds=[(0, 1)] * start.size,
-                     options={"maxiter": 400, "maxfun": 400, "ftol": 1e-9})  # fmt: skip
+                     options={"maxiter": 400, "maxfun": 400, "ftol": 1e-9})
     return found.x.reshape(start.shape)
 
 

@@ -70,7 +70,7 @@ def by_sums(prior, sigma, epsilon):
 @pytest.mark.benchmark(group="hockey-stick, 8 + 8 components, one epsilon")
 def test_one_epsilon(benchmark, way):
     run = {"fastpriv": lambda: hockey_stick_divergence(P, Q, 1.0).value, "roots with ndtr": lambda: by_roots(1.0),
-           "quad": lambda: by_quad(1.0)}[way]  # fmt: skip
+           "quad": lambda: by_quad(1.0)}[way]
     assert run() == pytest.approx(hockey_stick_divergence(P, Q, 1.0).value, rel=1e-7)
     benchmark(run)
 
@@ -79,7 +79,7 @@ def test_one_epsilon(benchmark, way):
 @pytest.mark.benchmark(group="hockey-stick, 8 + 8 components, 201 epsilons")
 def test_curve(benchmark, way):
     run = {"fastpriv": lambda: hockey_stick_divergence(P, Q, GRID).value,
-           "roots with ndtr": lambda: np.array([by_roots(e) for e in GRID])}[way]  # fmt: skip
+           "roots with ndtr": lambda: np.array([by_roots(e) for e in GRID])}[way]
     got = hockey_stick_divergence(P, Q, GRID)
     assert np.all(got.upper - got.lower <= 1e-12 * got.upper)
     if way == "fastpriv":

@@ -68,7 +68,7 @@ def test_estimates(benchmark, way):
 def test_a_grid(benchmark, n_jobs):
     grid = [Protection(), *(Protection(noise="gaussian", scale=s) for s in np.geomspace(1e-3, 0.5, 9)),
             Protection(noise="laplace", scale=0.05), Protection(keep_fraction=0.1),
-            Protection.dp_sgd(1.0, 0.1, 4)]  # fmt: skip
+            Protection.dp_sgd(1.0, 0.1, 4)]
 
     def run():
         return leakage_study(SoftmaxRegression(64, 10), POOL, LABELS, grid, rng=1, n_jobs=n_jobs)

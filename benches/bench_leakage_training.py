@@ -136,7 +136,7 @@ def rounds_numpy(layers, x, y, batches):
 
 def training_of(hidden):
     return Training(model_of(hidden), rounds=50, local_steps=10, learning_rate=0.1, batch_size=32, share="weights",
-                    protection=Protection(clip_example=1.0))  # fmt: skip
+                    protection=Protection(clip_example=1.0))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -42,7 +42,7 @@ def ldp_by_scipy(mu, epsilon):
     found = minimize_scalar(
         lambda q: math.exp(epsilon) * edge(q, level, 0.0) - edge(q, level, 1.0), bounds=(-math.expm1(-level), 0.5),
         method="bounded", options={"xatol": 1e-10},
-    )  # fmt: skip
+    )
     return -found.fun
 
 
@@ -51,7 +51,7 @@ def pointwise_by_scipy(mu, epsilon):
     found = minimize_scalar(
         lambda q: math.exp(epsilon) * edge(q, level, 0.0) - q, bounds=(-math.expm1(-level), 1 - 1e-12),
         method="bounded", options={"xatol": 1e-10},
-    )  # fmt: skip
+    )
     return -found.fun
 
 

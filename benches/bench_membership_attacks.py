@@ -55,7 +55,7 @@ LAWS = {
     "heavy tails": lambda rng, shape: rng.standard_cauchy(shape),
     "probabilities near 0": lambda rng, shape: np.exp(rng.uniform(-200.0, 0.0, shape)),
     "five values": lambda rng, shape: rng.integers(0, 5, shape) * 1.0,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("law", LAWS)

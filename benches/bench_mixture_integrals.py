@@ -62,7 +62,7 @@ CASES = {
     ),
     # here the peers keep no digit at all
     "kl 8+8 near-identical": (lambda: fastpriv.kl_divergence(P, NEAR).value, kl_integrand(P, NEAR), 0.0, None),
-}  # fmt: skip
+}
 SIDES = ("fastpriv", "numpy trapezoid", "scipy quad")
 
 
@@ -169,7 +169,7 @@ STACKS = {
         "numpy trapezoid": lambda: trapezoid_of_rows(*EIGHTS, 60.0),
         "scipy quad": lambda: quad_of_rows(*EIGHTS, 60.0),
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("name", "side"), [(name, side) for name, sides in STACKS.items() for side in sides])

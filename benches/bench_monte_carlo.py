@@ -157,7 +157,7 @@ def jax_samples(p, q):
 SIDES = {
     "fastpriv": lambda p, q: ours(p, q, "auto"), "fastpriv plain": lambda p, q: ours(p, q, "direct plain"),
     "numpy blas": numpy_line, "scikit-learn": sklearn_samples, "torch": torch_samples, "jax": jax_samples,
-}  # fmt: skip
+}
 
 
 @cache
@@ -417,7 +417,7 @@ def report():
     walls = [
         timed(lambda n_jobs=n_jobs: fastpriv.kl_divergence(
             p, q, **FIXED | {"n_jobs": n_jobs}, max_samples=1_000_000, rng=1), rounds=4)[0] for n_jobs in (1, 2)
-    ]  # fmt: skip
+    ]
     write(f"threads 1 -> 2: {walls[0] / walls[1]:.2f}x\n")
     for key, (error, n) in (kl_errors() | hockey_errors() | eights_errors()).items():
         write(f"relative RMS error at equal wall time, {key}: {error:.3g} ({n} samples)\n")

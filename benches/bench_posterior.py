@@ -109,7 +109,7 @@ def with_numba(likelihood, prior):
 
 COMPILED = {}
 PEERS = {name: call for name, call in (("torch", with_torch), ("jax", with_jax), ("numba", with_numba))
-         if importlib.util.find_spec(name)}  # fmt: skip
+         if importlib.util.find_spec(name)}
 CALLS = {"fastpriv": with_fastpriv, "fastpriv, 2 threads": with_two_threads, "NumPy": with_numpy, **PEERS}
 
 

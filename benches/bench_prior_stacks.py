@@ -40,7 +40,7 @@ def test_lip_of_priors(benchmark, way):
         benchmark, way,
         lambda jobs: notions.lip_delta(PmfStack(VALUES, PRIORS), GaussianMechanism(SIGMAS), LEVELS, n_jobs=jobs).value,
         lambda k: notions.lip_delta(Pmf(VALUES, PRIORS[k]), GaussianMechanism(SIGMAS[k]), LEVELS).value, SIGMAS.size,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.benchmark(group="1,000 channels 8 x 8: average Bayesian privacy")
@@ -49,7 +49,7 @@ def test_abp_of_channels(benchmark, way):
     compared(
         benchmark, way, lambda jobs: notions.abp(PRIOR, ChannelStack(STACK), n_jobs=jobs).mean.value,
         lambda k: notions.abp(PRIOR, Channel(STACK[k])).mean.value, len(STACK),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.benchmark(group="1,000 channels 8 x 8: likeliest secrets")
@@ -58,4 +58,4 @@ def test_map_of_channels(benchmark, way):
     compared(
         benchmark, way, lambda jobs: notions.map_secrets(PRIOR, ChannelStack(STACK), n_jobs=jobs),
         lambda k: notions.map_secrets(PRIOR, Channel(STACK[k])), len(STACK),
-    )  # fmt: skip
+    )

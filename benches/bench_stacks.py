@@ -101,5 +101,5 @@ def test_one_call(benchmark, call):
         "build": lambda: GaussianMixture([0.99, 0.01], [0.0, 1.0], 1.0),
         "hockey-stick": lambda: hockey_stick_divergence(p, q, 1.0),
         "KL": lambda: kl_divergence(p, q), "Renyi": lambda: renyi_divergence(p, q, 8.0),
-    }  # fmt: skip
+    }
     assert benchmark(calls[call]) is not None

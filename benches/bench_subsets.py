@@ -71,7 +71,7 @@ def with_numpy(likelihood):
     entropy = -np.sum(law * (y - math.log(logs.size)))
     middle = 0.5 * (law + 1 / logs.size)
     js = 0.5 * (np.sum(law * (np.log(law, where=law > 0, out=np.zeros_like(law)) - np.log(middle)))
-                - np.mean(np.log(middle) + math.log(logs.size)))  # fmt: skip
+                - np.mean(np.log(middle) + math.log(logs.size)))
     return entropy, js, y.max(), y.min()
 
 
@@ -143,7 +143,7 @@ def test_a_cut_numba(benchmark):
 def test_sampling_fastpriv(benchmark):
     benchmark.group = "Gibbs sweeps, three of 400 records, 8 chains of 256 sweeps at 8 temperatures"
     found = benchmark.pedantic(sampled_subset_posterior, args=(cut(),), rounds=3,
-                               kwargs={"sweeps": 256, "temperatures": 8, "rng": 1})  # fmt: skip
+                               kwargs={"sweeps": 256, "temperatures": 8, "rng": 1})
     assert found.entropy.lower <= posterior(cut()).entropy.value <= found.entropy.upper
 
 
@@ -186,15 +186,15 @@ def speed():
     for jobs in (1, 2):
         times = [(time.perf_counter(), time.process_time())]
         posterior(likelihood, n_jobs=jobs, progress=lambda done, of: times.append(  # noqa: B023
-            (time.perf_counter(), time.process_time())))  # fmt: skip
+            (time.perf_counter(), time.process_time())))
         half = len(times) // 2
         for name, (a, b) in (("first", (times[0], times[half])), ("second", (times[half], times[-1]))):
             yield (f"{likelihood.size} subsets, {jobs} threads, {name} pass: {b[0] - a[0]:.2f} s, "
-                   f"{1e9 * (b[1] - a[1]) / likelihood.size:.2f} core-ns a subset")  # fmt: skip
+                   f"{1e9 * (b[1] - a[1]) / likelihood.size:.2f} core-ns a subset")
     small, passes = cut(), numba_passes()
     passes(small.linear[:5], small.pairwise[:5, :5])
     peers = {"fastpriv": (lambda: posterior(small), 3), "NumPy": (lambda: with_numpy(small), 1),
-             "numba, naive": (lambda: passes(small.linear, small.pairwise), 1)}  # fmt: skip
+             "numba, naive": (lambda: passes(small.linear, small.pairwise), 1)}
     for name, (call, repetitions) in peers.items():
         yield f"{small.size} subsets, both passes, {name}: {1e9 * spent(call, repetitions) / small.size:.1f} core-ns"
 
@@ -210,7 +210,7 @@ def beliefs(weights=None, sigmas=SIGMAS, rng=1, n_jobs=2):
             "sigma": sigma, "bits": found.entropy.to("bits"), "true": float(found.probabilities(rank, rank + 1)[0]),
             "map": found.map_index, "vulnerability": found.vulnerability, "xi": found.xi, "js": found.js,
             "inclusion": law[list(BATCH)], "others": float(np.delete(law, BATCH).max()), "posterior": found,
-        }  # fmt: skip
+        }
 
 
 def report():

@@ -110,13 +110,13 @@ def small():
     calls = {
         "information": lambda: notions.cd_lmip(prior, cells), "vulnerability": lambda: notions.bayes_vulnerability(
             prior, cells), "summary": lambda: notions.summary(prior, cells), "numpy, four of them": lambda: with_numpy(
-            prior, cells)}  # fmt: skip
+            prior, cells)}
     if importlib.util.find_spec("qif"):
         import qif
 
         qif.set_default_type("double")
         assert abs(qif.measure.bayes_vuln.posterior(prior, cells)
-                   - notions.bayes_vulnerability(prior, cells).value) < 1e-12  # fmt: skip
+                   - notions.bayes_vulnerability(prior, cells).value) < 1e-12
         calls["qif, information"] = lambda: qif.measure.shannon.add_leakage(prior, cells)
         calls["qif, vulnerability"] = lambda: qif.measure.bayes_vuln.posterior(prior, cells)
     if importlib.util.find_spec("dit"):

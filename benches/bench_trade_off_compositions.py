@@ -31,7 +31,7 @@ def test_riskcal(benchmark):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     analysis = pytest.importorskip("riskcal.analysis")
     one = pld.from_gaussian_mechanism(SIGMA, sampling_prob=RATE, value_discretization_interval=1e-4,
-                                      use_connect_dots=True)  # fmt: skip
+                                      use_connect_dots=True)
     many = one.self_compose(COUNT)
     theirs = benchmark(lambda: analysis.get_beta_from_pld(many, ALPHA))
     assert np.allclose(theirs, trade_off_curve(subsampled().reversed, None, ALPHA).beta.value, atol=0.02)

@@ -30,7 +30,7 @@ from .kernels import (
     _quadrature,
     _special,
     _sphere,
-)  # fmt: skip
+)
 
 #: Names of the ufuncs.
 __all__: list[str] = []
@@ -1817,7 +1817,7 @@ def channel_bayes_vulnerability(prior, channel, /):
 _KERNELS = (
     _special, _gaussian_mechanism, _awgn, _binary_channel, _channel_quantities, _sphere, _lmip, _hockey_stick_curves,
     _quadrature,
-)  # fmt: skip
+)
 _documentation = {
     name: _with_usual_sections(function.__doc__ or "")
     for name, function in list(globals().items())

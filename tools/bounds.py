@@ -155,7 +155,7 @@ def _python(text: str) -> Iterator[Number]:
 _OPERATIONS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Pow: operator.pow,
-}  # fmt: skip
+}
 
 
 def _is_small(value: object) -> bool:
@@ -268,7 +268,7 @@ def rows_of(path: str, text: str) -> tuple[list[Row], list[str]]:
     elif rest:
         seen = ", ".join(f"{one.name or one.value} (line {one.line})" for one in rest[:5])
         faults.append(f"{path}: {seen} {'and more ' if len(rest) > 5 else ''}have no marker; "
-                      + _REMEDY.format("at the head of the file", "s"))  # fmt: skip
+                      + _REMEDY.format("at the head of the file", "s"))
     if whole and not rest:
         faults.append(f"{path}:{whole[0].line}: 'bounds:' covers no number of this file; take it away")
     for marker in notes:
@@ -478,7 +478,7 @@ def _kernels(root: Path) -> dict[str, set[str]]:
     return {
         f"{_compiled(path)}.{path.stem}": {f"csrc/{x}" for x in _closure(name, included)}
         for name, path in paths.items() if path.suffix == ".pyx"
-    }  # fmt: skip
+    }
 
 
 def _public(root: Path, below: dict[str, set[str]]) -> Iterator[tuple[str, str]]:

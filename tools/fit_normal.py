@@ -49,7 +49,7 @@ def central():
             pieces[2 * ((1023 + e) % OCTAVES) + half] = series(
                 lambda m, s=scale: quantile(s * m) / (1 - s * m) if s * m < 1 else sqrt(pi / 2),
                 low, low + mpf(1) / 2, CENTRAL,
-            )  # fmt: skip
+            )
     return [c for c, _ in pieces], max(cut for _, cut in pieces)
 
 

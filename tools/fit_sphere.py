@@ -45,7 +45,7 @@ def pieces(dimensions, terms):
         [float(c.mid()) for low, high in ((arb(0), CUT), (CUT, arb(1)))
          for c in interpolated(lambda p, d=d: remainder(p, d), low, high, terms)]
         for d in dimensions
-    ]  # fmt: skip
+    ]
 
 
 def expansion():
@@ -76,7 +76,7 @@ TABLES = {
 def main():
     """Print the header."""
     sizes = {"LOW_TERMS": LOW_TERMS, "MIDDLE_FROM": MIDDLE[0], "MIDDLE_TERMS": MIDDLE_TERMS, "HIGH_FROM": HIGH,
-             "HIGH_TERMS": HIGH_TERMS, "ORDERS": ORDERS}  # fmt: skip
+             "HIGH_TERMS": HIGH_TERMS, "ORDERS": ORDERS}
     print("/* Coefficients of fp_sphere.h, printed by fit_sphere.py. */")
     print("/* bounds: computed by fit_sphere - log G to 2e-18 and its slope to 1e-16 */")
     print("#ifndef FP_SPHERE_TABLES_H\n#define FP_SPHERE_TABLES_H\n\nenum {")

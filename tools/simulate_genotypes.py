@@ -49,7 +49,7 @@ def main() -> None:
     trees = msprime.sim_ancestry(
         samples=PEOPLE, demography=demography(), sequence_length=LENGTH,
         recombination_rate=RECOMBINATION, random_seed=SEED,
-    )  # fmt: skip
+    )
     trees = msprime.sim_mutations(trees, rate=MUTATION, random_seed=SEED, model=msprime.BinaryMutationModel())
     columns, positions = [], []
     for site in trees.variants():

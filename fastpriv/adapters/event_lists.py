@@ -54,7 +54,7 @@ _MOST_ON_A_SAMPLE = 1000  # releases on one sample
 _NOISES: Mapping[str, Any] = {
     "GaussianDpEvent": GaussianMechanism, "LaplaceDpEvent": LaplaceMechanism,
     "DiscreteLaplaceDpEvent": GeometricMechanism,
-}  # fmt: skip
+}
 # bound: proved - relative error of a fraction that is rounded to a double
 _ROUNDING = 2.0**-52
 
@@ -246,7 +246,7 @@ def _selected(base: Composition, mean: Any, shape: Any) -> Composition:
         low, _ = bisect(  # the mean falls with gamma; a smaller one has the larger bound
             lambda gamma: NegativeBinomial(eta, gamma).mean < number, _LEAST_GAMMA, 1.0, _HALVINGS,
             lambda low, high: math.sqrt(low * high), _GAMMA_WIDTH,
-        )  # fmt: skip
+        )
         runs = NegativeBinomial(eta, low * (1.0 - _GAMMA_WIDTH))
     result = compose(Selected(base, runs))
     forward, backward = (

@@ -145,7 +145,7 @@ KINDS: Mapping[str, StepKind] = {
     "tree_aggregation": StepKind({"sigma": None, "leaves": None, "sensitivity": 1.0},
                                  _class("pairs", "TreeAggregation")),
     "zero_concentrated_dp": StepKind({"rho": None, "xi": 0.0}, _class("pairs", "ZeroConcentratedDP")),
-}  # fmt: skip
+}
 _TEXTS = ("p", "q", "base", "relation")  # parameters that are not numbers
 _LISTS = ("coefficients",)  # numbers separated by spaces
 # Parameters that are whole numbers.

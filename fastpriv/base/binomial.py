@@ -32,7 +32,7 @@ def log_binomial_pmf(x: Any, n: int, log_q: float, log_other: float) -> FloatArr
         y = n - x
         logs = (_stirling_remainder(np.full_like(x, n)) - _stirling_remainder(x) - _stirling_remainder(y)
                 - _deviance(x, n * math.exp(log_q)) - _deviance(y, n * math.exp(log_other))
-                + 0.5 * np.log(n / x / y) - HALF_LOG_2PI)  # fmt: skip
+                + 0.5 * np.log(n / x / y) - HALF_LOG_2PI)
     logs = np.where(x == 0, n * log_other, np.where(y == 0, n * log_q, logs))
     return np.where((x < 0) | (y < 0), -np.inf, logs)
 

@@ -34,7 +34,7 @@ _PARQUET_MAGIC = b"PAR1"  # the first bytes of a Parquet file
 _ARCHIVE = re.compile(rb"PK\x03\x04|BZh\d1AY&SY|\xfd7zXZ\x00")
 _BYTE_ORDER_MARKS = (  # longer marks first: that of UTF-32 begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
-)  # fmt: skip
+)
 # A tab, or a comma, semicolon or bar before other text: the line has several cells.
 _CELL_END = re.compile(r"[,;|](?=\S)|\t")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")  # a number with a decimal comma, such as -1,5e3
@@ -76,7 +76,7 @@ class ColumnFile:
     def __init__(
         self, path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None,
         encoding: str | None = None, header: bool | None = None, data: bytes | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.file, self._data = validate.path("path", path), data
         self.separator, self.decimal = _check_separator(sep), _check_decimal(decimal)
         self._encoding = None if encoding is None else _check_encoding(encoding)

@@ -13,7 +13,7 @@ from typing import Any
 __all__ = [
     "BackendMissingError", "DomainError", "EstimateGivenError", "NotConvergedError", "SamplingWarning", "ShapeError",
     "TooLargeError", "WorkerDiedError", "interruption", "warned",
-]  # fmt: skip
+]
 
 
 class DomainError(ValueError):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Estimate", "Information", "Kind", "NumberLike", "Result", "Unit", "combined_costs", "exact", "stacked",
     "stacked_arrays", "with_negative_levels",
-]  # fmt: skip
+]
 
 # bound: tested by enclosures/test_negative_levels - of 1 - a + a H, relative, and of its logarithm
 _REFLECTED_ERROR = 4e-15
@@ -135,7 +135,7 @@ class Estimate:
     def _of_arrays(
         cls, value: FloatArray, lower: FloatArray, upper: FloatArray, *, kind: Kind, unit: Unit, method: str,
         cost: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Estimate:  # fmt: skip
+    ) -> Estimate:
         """Of fresh arrays of doubles, of one shape and in order, that nobody else holds: not copied, not checked."""
         made = cls(0.0, 0.0, 0.0, kind=kind, unit=unit, method=method, cost=cost)
         for name, array in (("value", value), ("lower", lower), ("upper", upper)):
@@ -421,13 +421,13 @@ def stacked(
     return Estimate(
         *numbers, kind=kind, unit=result[0].unit, method="; ".join(methods[:_LISTED_METHODS] + others), cost=cost,
         confidence=min(levels) if kind == "statistical" else None,
-    )  # fmt: skip
+    )
 
 
 def with_negative_levels(
     epsilon: FloatArray, curve: Callable[[FloatArray], Estimate], opposite: Callable[[FloatArray], Estimate],
     *, log: bool = False, gap: float = 0.0,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """H_a(P||Q), a = e^epsilon, at any epsilon, from the curves of P||Q and of Q||P at epsilon >= 0.
 
     The integral of p - a q is 1 - a, so that H_a(P||Q) = 1 - a + a H_{1/a}(Q||P), a sum of two positive terms. ``gap``
@@ -482,7 +482,7 @@ def stacked_arrays(arrays: Sequence[Any], shape: tuple[int, ...], missing: float
 def exact(
     value: float | FloatArray, error: float | FloatArray, *, unit: Unit, method: str, least: float = -math.inf,
     most: float = math.inf,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Estimate of a closed form whose rounding error is at most ``error``, and that lies in [least, most]."""
     return Estimate(*numerics.enclosure(value, error, least, most), kind="exact", unit=unit, method=method)
 

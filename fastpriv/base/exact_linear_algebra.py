@@ -33,7 +33,7 @@ from .numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray
 __all__ = [
     "Enclosure", "exact_difference", "integer_determinant", "inverse_quadratic_form",
     "least_eigenvalue_bound", "log_determinant", "scaled_integers", "square_root_enclosure", "unit_diagonal_scaling",
-]  # fmt: skip
+]
 
 Enclosure = tuple[Fraction, Fraction]  # lower and upper bound
 _MAX_EXACT_DIMENSION = 20  # up to which determinants are computed in whole numbers; their digits grow with it

@@ -54,7 +54,7 @@ def checked(executor: ExecutorLike, n_jobs: Any = None) -> None:
 def completed(
     function: Callable[[Any], Any], tasks: Iterable[Any], *, executor: ExecutorLike = None, n_jobs: int | None = None,
     max_attempts: int = 2,
-) -> Generator[tuple[int, Outcome], None, None]:  # fmt: skip
+) -> Generator[tuple[int, Outcome], None, None]:
     """Yield ``(index, outcome)`` for each task, as they complete, in any order.
 
     An error that a task raises is its outcome. A task whose worker process dies is tried again, alone, up to
@@ -117,7 +117,7 @@ def _completed(
 def ordered(
     function: Callable[[Any], Result], tasks: Sequence[Any], *, executor: ExecutorLike = None,
     n_jobs: int | None = None, progress: parallel.Progress = None, brief: bool = False,
-) -> Generator[Result, None, None]:  # fmt: skip
+) -> Generator[Result, None, None]:
     """``parallel.ordered_map`` on an executor: results in the order of tasks.
 
     The error of a task is raised when its turn comes. None as the executor, and work that is ``brief``, is for

@@ -34,7 +34,7 @@ __all__ = [
     "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
     "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz",
     "writable_directory", "write_csv", "write_csv_rows", "write_picture", "write_text",
-]  # fmt: skip
+]
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
 _NO_SPACE = "Free space there, or name a path on another disk."  # remedy for a disk or quota that is full
@@ -51,7 +51,7 @@ _REMEDIES = {
     errno.ENOTDIR: "Name a path without a file in place of a directory.",
     errno.ENAMETOOLONG: "Take a shorter name.",
     errno.EINVAL: "Name a plain file, or one that does not exist yet.",
-}  # fmt: skip
+}
 # An archive whose members claim more than these is damaged or hostile, and is not unpacked.
 # bound: none - bytes that one byte of an archive may stand for; zlib packs at most 1032 into one
 _MAX_COMPRESSION_RATIO = 1100

@@ -35,7 +35,7 @@ Number = TypeVar("Number", float, FloatArray)
 def bisect(
     beyond: Callable[[Number], Any], low: Number, high: Number, halvings: int,
     middle: Callable[[Number, Number], Number] | None = None, rtol: float = 0.0,
-) -> tuple[Number, Number]:  # fmt: skip
+) -> tuple[Number, Number]:
     """Halve brackets [low, high] of the points from which on ``beyond`` is true; numbers, or arrays of one shape.
 
     ``beyond`` was false at every ``low`` that moved and true at every ``high`` that moved. ``middle`` says where a
@@ -63,7 +63,7 @@ class RootSearch:
     def __init__(
         self, evaluate: Callable[[FloatArray], Any], straighten: Callable[[FloatArray], FloatArray],
         scale: float = 1.0, rtol: float = _NARROW,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.evaluate, self.straighten, self.scale, self.rtol = evaluate, straighten, scale, rtol
         self.x = np.empty(0)
         self.rows = np.empty((3, 0))
@@ -121,7 +121,7 @@ class RootSearch:
             wide = high - low > max(_WIDE, self.rtol)
             points = [0.5 * (low + np.minimum(refused_low, high)), 0.5 * (high + np.maximum(refused_high, low))]
             tried = [wide & np.isfinite(low) & (refused_low - low > limit),
-                     wide & np.isfinite(high) & (high - refused_high > limit)]  # fmt: skip
+                     wide & np.isfinite(high) & (high - refused_high > limit)]
             if not self.add(self._x(np.concatenate([point[mask] for point, mask in zip(points, tried, strict=True)]))):
                 break
             new_low, new_high = (self._log(end) for end in self.proved(below, above))

@@ -46,11 +46,11 @@ UNITS: Mapping[str, str] = {
         ("alpha", "amplitude", "c1", "c2", "decay", "group", "inputs", "noise_power", "order", "power",
          "relative_error", "sensitivity", "separation", "sigma", "signal_power", "trials"), _NUMBER,
     ),
-}  # fmt: skip
+}
 _LIMITS = {  # ranges that the truth lies in, so that bounds outside of them are clipped: by unit, or by parameter
     "nats": (0.0, np.inf), "bits": (0.0, np.inf), "probability": (0.0, 1.0), "log probability": (-np.inf, 0.0),
     "pi_min": (0.0, 0.5), "c1": (0.0, SQRT_LOG_2),
-}  # fmt: skip
+}
 _DESCRIPTIONS = {  # of units, in errors
     "nats": "an amount of information, in nats or bits",
     "bits": "an amount of information, in nats or bits",
@@ -63,7 +63,7 @@ _DESCRIPTIONS = {  # of units, in errors
 def monotone(
     *, rising: str = "", falling: str = "", widening: str = "", at_value: str = "", between: str = "",
     ends: Callable[..., Ends] | None = None, joint: str = "", safe: bool = False,
-) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:  # fmt: skip
+) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
     """Decorator: the function takes estimates for the parameters that are named here, separated by spaces.
 
     Parameters
@@ -147,7 +147,7 @@ def weakest(*estimates: Estimate, times: tuple[int, ...] = ()) -> tuple[Any, flo
 def _propagate(
     function: Callable[..., Any], bound: inspect.BoundArguments, directions: Mapping[str, tuple[str, str]],
     ends: Callable[..., Ends] | None, joint: list[str], safe: bool,
-) -> Any:  # fmt: skip
+) -> Any:
     unit = bound.arguments.get("unit", "nats")
     estimates = {
         name: _converted(name, value, unit, name in directions)

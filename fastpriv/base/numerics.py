@@ -20,7 +20,7 @@ __all__ = [
     "RealArray", "WordArray", "artanh_remainder", "bennett", "doubles_around", "enclosure", "exp_excess",
     "jensen_shannon_generator",
     "log_sum_exp", "next_above", "next_below", "reconcile_bounds", "rounded_down", "rounded_outward", "rounded_up",
-]  # fmt: skip
+]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -27,7 +27,7 @@ __all__ = [
     "Outcome", "Progress", "Threads", "announced", "backend_outcomes", "blocks", "checked", "configured_workers",
     "is_cluster", "on_one_worker", "ordered_map", "pickled", "pickled_or_none", "process_pool", "progress_reporter",
     "run_locally", "run_pickled", "run_task",
-]  # fmt: skip
+]
 
 Result = TypeVar("Result")
 Progress = bool | Callable[[int, int], None] | None
@@ -66,7 +66,7 @@ def checked(n_jobs: Any, progress: Any = None) -> None:
 def ordered_map(
     function: Callable[[Any], Result], tasks: Sequence[Any], *, n_jobs: int | None = None, progress: Progress = None,
     brief: bool = False, shared: bool = False,
-) -> Generator[Result, None, None]:  # fmt: skip
+) -> Generator[Result, None, None]:
     """Yield ``function(task)`` in the order of ``tasks``, computed by the workers of joblib.
 
     Workers are threads unless the caller of the library configured another backend. ``n_jobs=None`` means the number

@@ -82,7 +82,7 @@ class ResultStore:
     def __init__(
         self, path: Path | None, connection: sqlite3.Connection, identity: Mapping[str, str], name: str,
         lock_file: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.path, self.identity = path, dict(identity)
         self._connection, self._name, self._lock_file = connection, name, lock_file
         self._lock = threading.Lock()

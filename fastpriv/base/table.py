@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CellType", "Table", "aligned", "bracket_texts", "html_table", "pandas", "pyarrow", "table_path", "write_table",
-]  # fmt: skip
+]
 
 # What the cells of a column are: "category" is text of which Parquet stores each distinct one once. The type of a
 # column called "" is inferred from its cells.

@@ -38,7 +38,7 @@ __all__ = [
     "flag", "flat", "grid", "instance", "integers", "memory", "path", "probabilities", "real", "rounded_sum_gap",
     "scalar", "sequence", "short_vector", "shortened", "shown", "sum_gap", "sum_tolerance", "text", "univariate",
     "vector", "whole_file", "with_argument_name",
-]  # fmt: skip
+]
 
 # bound: none - sums farther from 1 are refused; smaller misses widen the bounds by their gap
 _SUM_TOLERANCE = 1e-9  # about 9e6 unit roundoffs: more than rounding explains in a vector of 1e6 numbers
@@ -110,7 +110,7 @@ def _of_another_library(name: str, value: Any) -> NDArray[Any]:
 def integers(
     name: str, value: Any, minimum: int = 0, maximum: int = 2**63 - 1, *, constraint: str | None = None,
     remedy: str | None = None,
-) -> NDArray[Any]:  # fmt: skip
+) -> NDArray[Any]:
     """An array of integers in a range, of any shape: int64, or Python integers where ``maximum`` is larger.
 
     Floats are accepted if they are integers of at most 2^53 in size, beyond which doubles are more than 1 apart.
@@ -180,7 +180,7 @@ def map_of(values: Any) -> Any:
 def real(
     name: str, value: Any, constraint: str = "a real number", valid: Callable[[FloatArray], Any] | None = None,
     *, remedy: str | None = None, answer: bool = True,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """An array of float64 of any shape, without NaN, for which ``valid`` is true everywhere.
 
     ``constraint`` states the condition in words. ``answer`` says that every entry gets an answer, which needs memory.
@@ -258,7 +258,7 @@ def copied(values: NDArray[Any], kind: Any, order: Literal["C", "K"] = "K") -> N
 def scalar(
     name: str, value: Any, constraint: str = "a real number", valid: Callable[[FloatArray], Any] | None = None,
     *, remedy: str | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """One real number."""
     number = real(name, value, constraint, valid, remedy=remedy)
     if number.ndim != 0:
@@ -269,7 +269,7 @@ def scalar(
 def vector(
     name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite,
     *, remedy: str | None = None,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """A contiguous, one-dimensional, non-empty array of float64; a scalar becomes an array of one element."""
     values = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy, answer=False))
     if values.ndim != 1:
@@ -326,7 +326,7 @@ def probabilities(name: str, value: Any) -> FloatArray:
     values = vector(
         name, value, "probabilities between 0 and 1", lambda x: (x >= 0) & (x <= 1 + _SUM_TOLERANCE),
         remedy="Pass one number for each, relative ones divided by their sum.",
-    )  # fmt: skip
+    )
     values = divided_float32(value, values)
     total = float(np.sum(values, dtype=np.longdouble))
     if abs(total - 1.0) > _SUM_TOLERANCE:

@@ -16,7 +16,7 @@ from .numerics import BoolArray, IndexArray
 __all__ = [
     "Index", "Stack", "ValueObject", "broadcast_positions", "distinct_rows", "equal", "errors_at", "is_read_only",
     "with_position",
-]  # fmt: skip
+]
 
 Index = tuple[int, ...]
 

@@ -40,7 +40,7 @@ from .root_search import Evaluation, Level, least_sigma, validated_rtol
 __all__ = [
     "sigma_from_cd_lmip", "sigma_from_ci_lmip", "sigma_from_ldp", "sigma_from_ldp_log_delta", "sigma_from_lip",
     "sigma_from_lip_log_delta", "sigma_from_pointwise_lmip",
-]  # fmt: skip
+]
 
 _LARGEST_RATIO = 1e150  # of distances to sigma: its square is a double
 _BELOW_ONE = 1 - UNIT_ROUNDOFF  # the largest double below 1
@@ -181,7 +181,7 @@ def sigma_from_lip(
     targets = validate.real(
         "delta", delta, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1),
         remedy="delta = 0 needs infinite noise, delta = 1 needs none.",
-    )  # fmt: skip
+    )
     return _sigma_from_lip(epsilon, "delta", targets, _single(prior), rtol, n_jobs)
 
 
@@ -219,7 +219,7 @@ def sigma_from_lip_log_delta(
     targets = validate.real(
         "log_delta", log_delta, "finite and below 0", lambda x: (x > -np.inf) & (x < 0),
         remedy="Pass the natural logarithm of a delta strictly between 0 and 1.",
-    )  # fmt: skip
+    )
     return _sigma_from_lip(epsilon, "log_delta", targets, _single(prior), rtol, n_jobs)
 
 
@@ -401,7 +401,7 @@ def sigma_from_pointwise_lmip(
 def sigma_from_ci_lmip(
     mu: NumberLike, dimension: ArrayLike, amplitude: NumberLike, *, unit: Information = "nats", rtol: float = 1e-9,
     n_jobs: int | None = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Least Gaussian noise under which no prior on the ball ||x|| <= amplitude lets the release tell more than mu.
 
     Parameters
@@ -449,20 +449,20 @@ def sigma_from_ci_lmip(
     parallel.checked(n_jobs)
     target = validate.real(
         "mu", mu, "positive and finite", lambda x: (x > 0) & (x < np.inf), remedy="mu = 0 needs infinite noise.",
-    )  # fmt: skip
+    )
     return awgn_sigma_from_capacity(target, dimension, amplitude, rtol=rtol, unit=unit, n_jobs=n_jobs)
 
 
 def _sigma_from_information(
     mu: ArrayLike, prior: Pmf, unit: Information, rtol: float, n_jobs: int | None,
     information: Callable[[float], Estimate], limit: float, deviation: float, zero: str,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The inverse of a level in nats that falls from ``limit`` without noise like (deviation / sigma)^2 / 2."""
     validate.choice("unit", unit, ("nats", "bits"))
     rtol = validated_rtol(rtol)
     targets = validate.real(
         "mu", mu, "positive", lambda x: x > 0, remedy="mu = 0 needs infinite noise, if there is a secret at all.",
-    )  # fmt: skip
+    )
     nats = LOG_2 if unit == "bits" else 1.0
     gap = prior.through_gaussian(1.0).mass_gap
     no_noise_needed = targets * nats >= limit * (1 + 1e-15 * (len(prior) + 4)) + 2 * gap * (1 + limit)

@@ -62,7 +62,7 @@ def validated_rtol(rtol: float) -> float:
 def least_sigma(
     name: str, tasks: FloatArray, no_noise_needed: BoolArray, level: Callable[[FloatArray], Level],
     start: Callable[[FloatArray], float], rtol: float, n_jobs: int | None, zero: str,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """One search for each row of ``tasks``, whose last entry is the target; 0 where no noise is needed."""
     numbers = np.zeros((3, len(tasks)))
     searched = np.flatnonzero(~no_noise_needed.ravel())

@@ -101,7 +101,7 @@ class AwgnCapacity(Estimate):
 def awgn_capacity(
     dimension: ArrayLike, amplitude: NumberLike, sigma: NumberLike = 1.0, *, rtol: float = 1e-9,
     unit: Information = "nats", n_jobs: int | None = None, progress: parallel.Progress = None,
-) -> AwgnCapacity:  # fmt: skip
+) -> AwgnCapacity:
     """Capacity of Y = X + N(0, sigma^2 I_d) with ||X|| <= amplitude: the optimal CI-LMIP parameter of Gaussian noise.
 
     Parameters
@@ -183,7 +183,7 @@ def awgn_capacity(
 def awgn_sigma_from_capacity(
     capacity: NumberLike, dimension: ArrayLike, amplitude: NumberLike, *, rtol: float = 1e-9,
     unit: Information = "nats", n_jobs: int | None = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Sigma at which the peak-power capacity is a given number: the inverse of ``awgn_capacity``.
 
     The capacity at ``upper`` is proved to be at most the target, that at ``lower`` at least the target. Newton's method
@@ -222,7 +222,7 @@ def _sigma_estimate(value: Any, lower: Any, upper: Any) -> Estimate:
     return Estimate(
         np.clip(value, lower, upper), lower, upper, kind="certified", unit="1",
         method="Newton's method on the certified capacity",
-    )  # fmt: skip
+    )
 
 
 def _dimension(dimension: ArrayLike) -> FloatArray:
@@ -251,7 +251,7 @@ def _scalar_capacity(d: float, a: float, s: float, rtol: float) -> AwgnCapacity:
         solution.value, lower, upper, kind="certified", unit="nats", method=solution.method,
         cost={"evaluations": solution.evaluations}, slope=solution.slope / s, radii=np.minimum(solution.radii * s, a),
         probabilities=solution.probabilities,
-    )  # fmt: skip
+    )
 
 
 def _array_capacity(solved: _SolvedArray, a: FloatArray, s: FloatArray) -> AwgnCapacity:
@@ -274,7 +274,7 @@ def _array_capacity(solved: _SolvedArray, a: FloatArray, s: FloatArray) -> AwgnC
         method="; ".join(sorted(methods)), cost=cost, slope=slope / s,
         radii=radii[0] if shape == () else radii.reshape(shape),
         probabilities=probabilities[0] if shape == () else probabilities.reshape(shape),
-    )  # fmt: skip
+    )
 
 
 @dataclass(slots=True)
@@ -308,7 +308,7 @@ def _solved_setting(state: Any, radius: float) -> _SolvedSetting:
     words = [name for bit, name in (
         (_awgn.ONE_SPHERE, "one sphere"), (_awgn.SPHERES, "spheres by Newton's method"),
         (_awgn.BALL, "uniform ball and spheres"), (_awgn.CLOSED_FORM, _CLOSED_FORM),
-    ) if method & bit]  # fmt: skip
+    ) if method & bit]
     return _SolvedSetting(value, lower, upper, slope, " within ".join(words), radii, probabilities, evaluations, state)
 
 

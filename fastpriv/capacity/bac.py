@@ -103,7 +103,7 @@ def binary_entropy(p: NumberLike, *, complement: ArrayLike | None = None, unit: 
 def bac_capacity(
     a: NumberLike, b: NumberLike, *, complement_a: ArrayLike | None = None, complement_b: ArrayLike | None = None,
     unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Capacity of the binary asymmetric channel.
 
     Parameters
@@ -165,7 +165,7 @@ def _with_complement(
     validate.real(
         other, np.broadcast_to(remainder, gap.shape), f"1 - {name} to rounding", lambda x: gap <= _COMPLEMENT_GAP,
         remedy=f"Leave {other} out unless {name} is closer to 1 than doubles resolve.",
-    )  # fmt: skip
+    )
     return probability, remainder
 
 

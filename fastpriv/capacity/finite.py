@@ -97,7 +97,7 @@ def channel_capacity(
     channel: AnyChannel | ChannelStack | HasMatrix | ArrayLike, *, rtol: float = 1e-9,
     unit: Information = "nats", max_iterations: int = 200, max_seconds: float | None = None,
     n_jobs: int | None = None,
-) -> ChannelCapacity:  # fmt: skip
+) -> ChannelCapacity:
     """Capacity of any finite channel: the largest mutual information over all input distributions, with a certificate.
 
     Parameters
@@ -206,7 +206,7 @@ def _solve_small(channel: Channel, rtol: float, steps: int) -> ChannelCapacity:
 def _narrow_wide_brackets(
     stack: FloatArray, gaps: FloatArray, numbers: FloatArray, arrays: tuple[FloatArray, ...], rtol: float, steps: int,
     deadline: float,
-) -> tuple[str, BoolArray]:  # fmt: skip
+) -> tuple[str, BoolArray]:
     """Replace brackets wider than rtol by those from centred rows where these are narrower, in place.
 
     Return what to say of the method, and which channels have a bracket whose width rounding does not set. Columns of
@@ -347,7 +347,7 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
     return ChannelCapacity(
         estimate, p.reshape(*shape, n), q.reshape(*shape, m), k.reshape(*shape, n),
         iterations if shape else int(iterations), done if shape else bool(done), method,
-    )  # fmt: skip
+    )
 
 
 def _stack_estimate(

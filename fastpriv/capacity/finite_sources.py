@@ -92,7 +92,7 @@ class RateDistortion(Result):
 def rate_distortion(
     source: ArrayLike, distortion: ArrayLike, *, slope: float | None = None, level: float | None = None,
     atol: float = 1e-9,
-) -> RateDistortion:  # fmt: skip
+) -> RateDistortion:
     """A point of the rate-distortion function of a finite source, by its slope or by its distortion, certified.
 
     Parameters
@@ -245,7 +245,7 @@ class _Problem:
         return RateDistortion(
             _certified(rate_lower, rate_upper), distortion, _certified(steepest.lower, steepest.upper), steepest.slope,
             Channel(cells), used,
-        )  # fmt: skip
+        )
 
     def checked(self, low: _SlopeSolution, high: _SlopeSolution, weight: float) -> RateDistortion:
         """Their mixture, if the bounds of both met."""
@@ -305,7 +305,7 @@ def _distortions(distortion: ArrayLike, n: int) -> FloatArray:
     d = validate.real(
         "distortion", distortion, "numbers of at least 0, +inf allowed", lambda x: x >= 0, answer=False,
         remedy="Give one row a symbol and one column a reproduction.",
-    )  # fmt: skip
+    )
     if d.ndim != 2 or d.shape[0] != n or d.shape[1] == 0:
         raise ShapeError(
             f"distortion must have one row for each of the {n} symbols; got shape {d.shape}. "

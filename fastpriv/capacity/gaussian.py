@@ -361,7 +361,7 @@ def _covariance(name: str, value: ArrayLike) -> FloatArray:
     _refuse(
         name, refused, least, "positive semidefinite",
         "Shown is the least eigenvalue with all coordinates scaled to variances near 1.",
-    )  # fmt: skip
+    )
     return k
 
 

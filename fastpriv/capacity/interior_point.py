@@ -49,7 +49,7 @@ from ..mechanisms.geometric import geometric_smoothing
 
 __all__ = [
     "InputDistribution", "certified_bounds", "geometric_input", "is_geometric", "nearly_equal_rows", "solve",
-]  # fmt: skip
+]
 
 _UNCOUPLED_SUM = 1e-3  # sum of p/s |B|^2 over the inputs whose coupling the matrix leaves out
 _STEP_FRACTION = 0.995  # of the longest step that keeps p and s positive, as is usual in interior-point methods
@@ -127,7 +127,7 @@ def solve(
 def _descend(
     distances: Callable[[FloatArray], tuple[FloatArray, FloatArray]], step: Callable[[_Iterate, float], _Step | None],
     p: FloatArray, rtol: float, width_to_reach: float, max_steps: int, deadline: float,
-) -> InputDistribution:  # fmt: skip
+) -> InputDistribution:
     """Newton steps from p until the width is at most ``width_to_reach`` min(1, I), or no longer decreases.
 
     ``distances`` returns the output distribution of p and the divergences from it; ``step`` returns None, or raises

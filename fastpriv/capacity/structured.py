@@ -31,7 +31,7 @@ from ..mechanisms.set_valued import log_expit
 
 __all__ = [
     "FSUM_LIMIT", "LONG_SUM_ERROR", "accurate_sum", "information", "is_symmetric", "shared_error",
-]  # fmt: skip
+]
 
 # bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
 _RATIO_ERROR = 1e-14

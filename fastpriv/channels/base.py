@@ -43,7 +43,7 @@ from .type_classes import (
 __all__ = [
     "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "ProductChannel", "check_countable",
     "mixed_radix_digits", "sum_or_infinity",
-]  # fmt: skip
+]
 
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
 _BLOCK_CELLS = 2**20  # cells computed at a time when a column is read from rows, or of a cascade: 8 MiB of doubles
@@ -705,7 +705,7 @@ def _row_blocks(channel: AnyChannel) -> Iterable[tuple[int, int]]:
 def _empty_cells(inputs: int, outputs: int, further_rows: int) -> FloatArray:
     """A matrix for a cascade, if it fits in memory together with a second step of so many rows."""
     validate.memory("cascade", min((inputs + further_rows) * outputs * 8, 2**1000),
-                     "Merge releases of the second step, or take fewer secrets.")  # fmt: skip
+                     "Merge releases of the second step, or take fewer secrets.")
     return np.empty((inputs, outputs))
 
 

@@ -138,7 +138,7 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
             stream.write(text.encode())
     elif ending == ".npz" and isinstance(channel, SparseChannel):
         arrays = {"data": channel.data, "indices": channel.indices, "indptr": channel.indptr,
-                  "shape": np.array(channel.shape), "background": channel.background}  # fmt: skip
+                  "shape": np.array(channel.shape), "background": channel.background}
         _write_npz(path, arrays)
     elif isinstance(channel, Channel) and not (ending == ".npy" and channel.log):
         _write_matrix(path, ending, channel)
@@ -295,10 +295,10 @@ def _json_object(channel: AnyChannel) -> dict[str, Any]:
         )
     if isinstance(channel, ProductChannel):
         return {"channel": name, "factors": [_json_object(factor) for factor in channel.factors],
-                "powers": list(channel.powers)}  # fmt: skip
+                "powers": list(channel.powers)}
     if isinstance(channel, Channel):
         return {"channel": name, "matrix": channel._stored_cells().tolist(), "log": channel.log,
-                "dtype": str(channel.cells.dtype)}  # fmt: skip
+                "dtype": str(channel.cells.dtype)}
     keys = _JSON_KEYS[name]
     arguments = channel.__reduce__()[1] if isinstance(channel, DefaultChannel) else [getattr(channel, x) for x in keys]
     return {"channel": name} | {

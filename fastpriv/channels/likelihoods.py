@@ -23,7 +23,7 @@ from .vector_sources import ConcatenatedSource, IndexSource, VectorSource, sourc
 __all__ = [
     "COPIES_REMEDY", "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood",
     "ShardedLikelihood", "as_likelihood", "validated_powers",
-]  # fmt: skip
+]
 
 _MAX_EVALUATED = 2**48  # secrets of a function of the secret: a month of 100 cores
 # Remedy for too many copies.
@@ -344,7 +344,7 @@ def _sorted_exceptions(size: int, indices: ArrayLike, values: ArrayLike) -> tupl
     listed = validate.integers(
         "indices", indices, 0, size - 1, constraint=f"different secrets from 0 to {validate.shown(size - 1)}",
         remedy="Give the number of each secret, counted from 0.",
-    ).reshape(-1)  # fmt: skip
+    ).reshape(-1)
     if listed.size != logs.size or logs.ndim != 1:
         raise ShapeError(f"values must have one entry an index, {listed.size}; got shape {logs.shape}. Match them.")
     order = np.argsort(listed, kind="stable")

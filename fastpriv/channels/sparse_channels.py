@@ -102,7 +102,7 @@ class SparseChannel(AnyChannel):
         if np.all(base == base[0, 0]):
             base = base[:1, :1]
         self._set(data=np.array(csr.data, dtype=np.float64), indices=csr.indices.astype(np.int64),
-                  indptr=csr.indptr.astype(np.int64), background=base.copy(), count=int(m))  # fmt: skip
+                  indptr=csr.indptr.astype(np.int64), background=base.copy(), count=int(m))
         self._set(mass_gap=self._largest_gap())
 
     def _largest_gap(self) -> float:
@@ -197,7 +197,7 @@ class SparseChannel(AnyChannel):
         relative = relative_logs(cells, top_of_group)
         relative[top_of_group == 0] = 0.0
         return TypeClasses(np.zeros(m), logs_of(top), starts, relative, masses, logs_of(masses), logs_of(largest),
-                           logs_of(smallest), gap=prior_gap(prior))  # fmt: skip
+                           logs_of(smallest), gap=prior_gap(prior))
 
     def __reduce__(self) -> Any:
         arrays = (self.data.copy(), self.indices.copy(), self.indptr.copy())

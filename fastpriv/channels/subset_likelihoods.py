@@ -160,7 +160,7 @@ class SubsetLikelihood(Likelihood):
             math.fsum(constants),
             1.01 * (math.fsum(likelihood.error for likelihood in parts) + UNIT_ROUNDOFF * abs(math.fsum(constants))
                     + roundings * (count * a + 0.5 * count * (count - 1) * b)),
-        )  # fmt: skip
+        )
 
     @property
     def size(self) -> int:
@@ -262,7 +262,7 @@ def subset_of_rank(rank: ArrayLike, pool: int, size: int) -> IntArray:
     ranks = validate.integers(
         "rank", rank, 0, total - 1, constraint=f"an integer from 0 to {validate.shown(total - 1)}",
         remedy="Count the subsets from 0.",
-    )  # fmt: skip
+    )
     remaining = ranks.reshape(-1)
     subsets = np.empty((remaining.size, members), dtype=np.int64)
     continuations = np.full(remaining.shape, total, dtype=remaining.dtype)  # subsets with the members found so far

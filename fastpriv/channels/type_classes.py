@@ -33,7 +33,7 @@ __all__ = [
     "DistinctProbabilities", "ExtremeLogRatios", "RowPair", "TypeClasses", "classes_of_groups", "classes_of_matrix",
     "compositions", "distinct_probabilities", "log_multinomials", "ordered_pairs", "prior_gap", "product_pairs",
     "relative_logs", "underflow_error", "validated_prior", "weighted_sums",
-]  # fmt: skip
+]
 
 _PAIRWISE_GROUPS = 8  # groups of a class up to which ratios are summed over pairs of groups, without cancellation
 _BLOCK_CLASSES = 2**18  # classes whose ratios are computed together; bounds the memory of the pairs of groups
@@ -67,7 +67,7 @@ class DistinctProbabilities(NamedTuple):
     def with_other_secrets(self) -> list[FloatArray]:
         """Mass, log mass, log largest and log smallest of one secret of each probability and of all others, (v, 2)."""
         pairs = ((self.value, self.other_mass), (self.log_value, self.log_other_mass),
-                 (self.log_value, self.log_other_largest), (self.log_value, self.log_other_smallest))  # fmt: skip
+                 (self.log_value, self.log_other_largest), (self.log_value, self.log_other_smallest))
         return [np.stack(pair, axis=1) for pair in pairs]
 
 
@@ -95,7 +95,7 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
         log_other_mass = np.array([math.log1p(-probability) if size > 1 else -math.inf])
         log_others = np.array([-log_size if size > 1 else -math.inf])
         return DistinctProbabilities(size, np.array([probability]), np.array([-log_size]), [size], np.array([log_size]),
-                                     np.exp(log_other_mass), log_other_mass, log_others, log_others, 0.0)  # fmt: skip
+                                     np.exp(log_other_mass), log_other_mass, log_others, log_others, 0.0)
     value, counts = np.unique(prior, return_counts=True)
     wide, wide_counts = value.astype(np.longdouble), counts.astype(np.longdouble)
     below = np.concatenate([[0], np.cumsum(wide * wide_counts)])
@@ -113,7 +113,7 @@ def distinct_probabilities(prior: FloatArray | None, size: int) -> DistinctProba
     if unique[first]:
         smallest[first] = log_value[first + 1] if first + 1 < value.size else -np.inf
     return DistinctProbabilities(size, value, log_value, counts.tolist(), np.log(counts), remainder.astype(np.float64),
-                                 log_other_mass, largest, smallest, prior_gap(prior))  # fmt: skip
+                                 log_other_mass, largest, smallest, prior_gap(prior))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class TypeClasses(ValueObject):
     __slots__ = _fields = (
         "log_outputs", "log_total", "starts", "log_relative", "mass", "log_mass", "log_largest",
         "log_smallest", "omitted_mass", "gap", "error",
-    )  # fmt: skip
+    )
 
     log_outputs: FloatArray
     log_total: FloatArray
@@ -202,10 +202,10 @@ class TypeClasses(ValueObject):
         self, log_outputs: ArrayLike, log_total: ArrayLike, starts: ArrayLike, log_relative: ArrayLike,
         mass: ArrayLike, log_mass: ArrayLike, log_largest: ArrayLike, log_smallest: ArrayLike, *,
         omitted_mass: float = 0.0, gap: float = 0.0, error: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         arrays = {"log_outputs": log_outputs, "log_total": log_total, "mass": mass, "log_mass": log_mass,
                   "log_relative": log_relative, "log_largest": log_largest,
-                  "log_smallest": log_smallest}  # fmt: skip
+                  "log_smallest": log_smallest}
         self._set(
             **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
             starts=np.ascontiguousarray(starts, dtype=np.int64),
@@ -311,7 +311,7 @@ def classes_of_matrix(cells: RealArray, log: bool, prior: FloatArray | None, err
 def classes_of_groups(
     cells: RealArray, mass: FloatArray, largest: FloatArray, smallest: FloatArray, gap: float, *,
     log: bool = False, error: float = 0.0,
-) -> TypeClasses:  # fmt: skip
+) -> TypeClasses:
     """Type classes where every release is a class and every row a group of secrets."""
     n, m = cells.shape
     columns = np.ascontiguousarray(cells.T, dtype=np.float64)
@@ -324,7 +324,7 @@ def classes_of_groups(
             relative = relative_logs(columns, top[:, None])
         logs = [np.tile(np.log(column), m) for column in (mass, largest, smallest)]
     return TypeClasses(np.zeros(m), log_top, np.arange(0, n * m + 1, n), relative.reshape(-1), np.tile(mass, m), *logs,
-                       gap=gap, error=error)  # fmt: skip
+                       gap=gap, error=error)
 
 
 def relative_logs(cells: FloatArray, top: FloatArray) -> FloatArray:
@@ -390,7 +390,7 @@ class RowPair(ValueObject):
     def __init__(
         self, log_p: ArrayLike, log_q: ArrayLike, log_ratio: ArrayLike | None = None,
         log_error: ArrayLike | None = None, ratio_error: ArrayLike | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         p, q = np.array(log_p, dtype=np.float64), np.array(log_q, dtype=np.float64)
         finite_p, finite_q = (np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q))
         size = np.maximum(finite_p, finite_q)
@@ -409,7 +409,7 @@ class RowPair(ValueObject):
         self._set(
             log_p=p, log_q=q, log_ratio=ratio, log_error=np.array(log_error, dtype=np.float64),
             ratio_error=np.array(ratio_error, dtype=np.float64),
-        )  # fmt: skip
+        )
 
     @classmethod
     def trivial(cls) -> RowPair:

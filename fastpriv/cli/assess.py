@@ -38,25 +38,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "file", nargs="?", metavar="FILE", help="CSV (also packed by gzip) or Parquet file; - for "
         "standard input; default: the ages of the Adult data set",
-    )  # fmt: skip
+    )
     add(
         "--column", "--columns", metavar="NAMES", action="append", help="columns by name, with commas between them; "
         "repeat it for names that hold commas; may be left out when the file has one column",
-    )  # fmt: skip
+    )
     add_column_options(parser)
     add(
         "--missing", choices=("error", "drop", "keep"), default="error",
         help="cells without a value; keep: as a category of their own (default: error)",
-    )  # fmt: skip
+    )
     add(
         "--bins", metavar="N|exact", default="exact",
         help="release values rounded to the centres of N equal bins; exact: the values as they are (default: exact)",
-    )  # fmt: skip
+    )
     add(
         "--mechanism", metavar="NAMES", default="gaussian",
         help="gaussian (numbers); rr, oue, sue, rappor, subset, exponential (any values); geometric, laplace-discrete "
         "(whole numbers); several with commas (default: gaussian)",
-    )  # fmt: skip
+    )
     add("--channel", metavar="FILE", help="a channel instead, a row for each value: .csv, .npy, .npz, .parquet, .json")
     add("--prior", metavar="FILE", help="with --channel: probabilities of its inputs, one column (default: uniform)")
     add("--sigma", metavar="GRID", help=f"standard deviations of the noise, in the unit of the column: {GRID_FORMS}")
@@ -64,26 +64,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--epsilon", metavar="GRID",
         help="levels of the mechanisms other than gaussian, LDP epsilons in nats: same forms (default: 21 from 0.1 to "
         "10); with gaussian or --channel alone, the epsilons of the curves, as --curve",
-    )  # fmt: skip
+    )
     add("--curve", metavar="GRID", help="epsilons of the curves, in nats: same forms (default: 81 from 0.01 to 100)")
     add(
         "--sensitivity", metavar="S", type=float, help="largest distance between two possible values, in the unit of "
         "the column, that is known without the data (default: range of the column, which is computed from the private "
         "data)",
-    )  # fmt: skip
+    )
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
     add_shared_options(
         parser, "figure", "n_jobs", out="directory for the files (default: fastpriv-report; none with --json)",
         json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no table",
-    )  # fmt: skip
+    )
     parser.epilog = (
         "Example: fastpriv assess people.csv --column age,job --mechanism rr,subset --epsilon 0.5,1,2 --out report"
     )
     parser.set_defaults(
         run=run, files="report",
         interrupted="finished blocks are kept. Run the same command with --resume to go on.",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -112,7 +112,7 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
         "sigma": args.sigma, "epsilon": args.curve if has_level or args.epsilon is None else args.epsilon,
         "bins": _bins(args.bins), "sensitivity": args.sensitivity, "n_jobs": args.n_jobs,
         "progress": not args.quiet, "checkpoint": out, "resume": args.resume,
-    }  # fmt: skip
+    }
     if has_level:
         keywords["level"] = default_level() if args.epsilon is None else args.epsilon
     if args.channel is not None:

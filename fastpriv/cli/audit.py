@@ -20,14 +20,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--score", metavar="COLUMN", help="column of scores (default: score, or the first of two)")
     add("--member", metavar="COLUMN", help="column of memberships (default: member, or the second of two)")
     add("--one-run", action="store_true", help="the scores are canaries of one run, each in by the toss of a fair coin "
-        "(default: independent runs)")  # fmt: skip
+        "(default: independent runs)")
     add("--delta", metavar="D", type=float, default=0.0, help="at which epsilon is bounded (default: 0)")
     add("--selection", choices=("simultaneous", "split", "as_published"), default="simultaneous",
-        help="how the threshold is chosen; as_published pays nothing for it and is FALSE")  # fmt: skip
+        help="how the threshold is chosen; as_published pays nothing for it and is FALSE")
     add("--threshold", metavar="T", type=float, help="fixed without these scores: claimed is what scores at least T")
     add("--guesses", metavar="R", type=int, help="fixed before the run, of --one-run")
     add("--claim", metavar="EPSILON", type=float, help="say whether the bound refutes this epsilon, and exit with "
-        "code 1 if it does")  # fmt: skip
+        "code 1 if it does")
     add("--figure", metavar="FILE", help="draw the bound against the threshold into this file")
     add_shared_options(parser, confidence="level of each bound (default: 0.95)", json="print JSON instead of text")
     parser.epilog = "Example: fastpriv audit scores.csv --one-run --delta 1e-5 --claim 2"
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         result = audit_scores(
             scores, membership, design="one_run" if args.one_run else "repeated_runs", delta=args.delta,
             confidence=args.confidence, selection=args.selection, threshold=args.threshold, guesses=args.guesses,
-        )  # fmt: skip
+        )
     verdict = None if args.claim is None else result.verdict(args.claim)
     refuted = args.claim is not None and float(result.epsilon.lower) > args.claim
     if args.figure is not None:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         content = {name: item.to_dict() for name, item in quantities.items()} | {
             "delta": result.delta, "members": int(membership.sum()), "non_members": int((~membership).sum()),
             "counts": result.counts.tolist(),
-        }  # fmt: skip
+        }
         if verdict is not None:
             content |= {"claim": args.claim, "refuted": refuted, "verdict": verdict}
         print_json(json_safe(content))
@@ -77,5 +77,5 @@ def run(args: argparse.Namespace) -> int:
             f"mu >= {rounded_down(float(result.mu.lower), 6)}\n"
             f"{said}, {result.epsilon.method}, {membership.sum()} members of {membership.size}\n"
             + ("" if verdict is None else f"{verdict}\n")
-        )  # fmt: skip
+        )
     return int(refuted)

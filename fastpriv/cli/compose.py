@@ -31,14 +31,14 @@ _LEAST_POWER = -40.0  # the picture ends where delta is 10 to this power, unless
 # The words of --direction: those of Composition, and removal and addition of records for sampled Gaussians.
 _DIRECTIONS: Mapping[str, Direction] = {
     "forward": "forward", "backward": "backward", "worst": "worst", "remove": "forward", "add": "backward"
-}  # fmt: skip
+}
 # Options that are parameters of a step, and the names of these.
 _STEP_OPTIONS = {"sigma": "sigma", "rate": "rate", "relation": "relation", "count": "count", "shuffle": "n",
-                 "epsilon0": "epsilon0"}  # fmt: skip
+                 "epsilon0": "epsilon0"}
 # Columns of CSV and JSON; "at" is the epsilon, or the delta, of the question.
 _COLUMNS = (
     "source", "quantity", "at", "value", "lower", "upper", "log_value", "log_lower", "log_upper", "kind", "method"
-)  # fmt: skip
+)
 
 
 class _Answer(NamedTuple):
@@ -67,26 +67,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "file", nargs="?", metavar="FILE", help="CSV or TOML table of steps with the columns kind, count and the "
         "parameters of the kind, as docs/composition.md lists them; or JSON: events of dp_accounting, or the history "
         "or state_dict of an accountant of Opacus",
-    )  # fmt: skip
+    )
     step = parser.add_argument_group("one kind of step, in place of FILE")
     step.add_argument("--sigma", metavar="S", type=float, help="standard deviation of Gaussian noise, sensitivity 1")
     step.add_argument("--rate", metavar="Q", type=float, help="probability that a record is in the sample (default: 1)")
     step.add_argument("--shuffle", metavar="N", type=float, help="reports that are shuffled, each of --epsilon0")
     step.add_argument("--epsilon0", metavar="E", type=float, help="local epsilon of each report, with --shuffle")
     step.add_argument("--step", nargs="+", metavar=("KIND", "NAME=VALUE"), help="any kind of a table of steps with its "
-        "parameters, such as: laplace scale=2, or fixed_size size=64 sample=8 sigma=2")  # fmt: skip
+        "parameters, such as: laplace scale=2, or fixed_size size=64 sample=8 sigma=2")
     step.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
     goal = parser.add_argument_group("what is asked")
     goal.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
     goal.add_argument("--delta", metavar="GRID", help="epsilon at these; 0 asks for the largest loss")
     goal.add_argument("--least-sigma", action="store_true", help="least sigma for --epsilon and --delta, with --rate "
-        "and --count")  # fmt: skip
+        "and --count")
     goal.add_argument("--largest-count", action="store_true", help="most steps for --epsilon and --delta, with "
-        "--sigma and --rate, or of the one step of FILE")  # fmt: skip
+        "--sigma and --rate, or of the one step of FILE")
     goal.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
-        "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")  # fmt: skip
+        "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")
     goal.add_argument("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are "
-        "neighbours, of events of dp_accounting and of samples (default: add_or_remove)")  # fmt: skip
+        "neighbours, of events of dp_accounting and of samples (default: add_or_remove)")
     add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
     add("--csv", action="store_true", help="print CSV instead of the table")
     add_shared_options(parser, "json", "quiet")
@@ -94,7 +94,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(
         run=run, interrupted="nothing was written.",
         large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -153,7 +153,7 @@ class _Summary(NamedTuple):
 
 def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
     words = {"forward": "forward (remove a record)", "backward": "backward (add a record)",
-             "worst": "worst, the larger delta of removing and adding a record"}  # fmt: skip
+             "worst": "worst, the larger delta of removing and adding a record"}
     if any(step.parameters.get("relation", "add_or_remove") != "add_or_remove" for step in steps):
         words = {"forward": "forward", "backward": "backward", "worst": "worst, the larger delta of both orders"}
     if composition.forward_pairs == composition.backward_pairs:
@@ -305,7 +305,7 @@ def _search(
 def _draw(
     args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep],
     epsilons: FloatArray | None, direction: Direction | None,
-) -> None:  # fmt: skip
+) -> None:
     """Draw the curve over the epsilons of the grid, or down to deltas of 1e-40."""
     import numpy as np
 
@@ -370,7 +370,7 @@ def _print_rows(
             "direction": summary.direction,
             "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
             "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows],
-        }  # fmt: skip
+        }
         sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
     elif args.csv:
         from ..base.files import write_csv_rows

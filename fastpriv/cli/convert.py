@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--form", choices=("tight", "bound", "as_published"),
         help="a conversion of this form only; as_published: as printed in a paper, also where it is false",
-    )  # fmt: skip
+    )
     add("--list", action="store_true", help="all conversions, or those of TARGET and SOURCE")
     add("--markdown", action="store_true", help="with --list: the page CONVERSIONS.md")
     add_shared_options(

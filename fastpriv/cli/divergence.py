@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "quantity", metavar="QUANTITY", help="kl, jensen-shannon, total-variation, hockey-stick, log-hockey-stick, "
         "renyi, entropy or label-information",
-    )  # fmt: skip
+    )
     add("p", metavar="P", help="file of the first mixture")
     add("q", nargs="?", metavar="Q", help="file of the second mixture; none for entropy and label-information")
     add("--epsilon", metavar="GRID", help=f"of the hockey-sticks, in nats: {GRID_FORMS} (default: 0)")
@@ -40,12 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(
         parser, "unit", "seed", "n_jobs", "json", confidence="level of a sampled interval (default: 0.95)",
         quiet="no progress bar; with --out no table",
-    )  # fmt: skip
+    )
     parser.epilog = "Example: fastpriv divergence hockey-stick p.json q.json --epsilon 0.1..10:5 --out deltas.csv"
     parser.set_defaults(
         run=run, interrupted="nothing was reached yet, and nothing written.",
         large="mixtures and samples must fit into memory; got less memory than they need. Take fewer components.",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,13 +68,13 @@ def run(args: argparse.Namespace) -> int:
         name: getattr(args, name) for name in (
             "confidence", "side", "rtol", "atol", "max_samples", "max_seconds", "method", "interval", "n_jobs",
         )
-    }  # fmt: skip
+    }
     with warnings_on_one_line():
         code = 0
         try:
             table = compute_table(
                 args.quantity, mixtures, values, rng=args.seed, progress=not args.quiet, **sampling,
-            )  # fmt: skip
+            )
         except KeyboardInterrupt as error:
             if not hasattr(error, "best"):
                 raise

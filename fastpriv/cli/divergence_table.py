@@ -21,14 +21,14 @@ __all__ = ["COLUMNS", "QUANTITIES", "DivergenceTable", "compute_table"]
 COLUMNS = (
     "quantity", "direction", "epsilon", "order", "value", "lower", "upper", "kind", "unit", "method", "confidence",
     "samples", "stopped",
-)  # fmt: skip
+)
 _NUMBERS = ("epsilon", "order", "value", "lower", "upper", "confidence")  # columns of numbers
 _DIGITS = 12  # significant digits that are printed
 # The reasons for which sampling stops, as sentences.
 _STOP_REASONS = {
     "target": "the target was met", "max_samples": "the samples were spent", "max_seconds": "the time was spent",
     "interrupted": "it was interrupted", "constant": "all samples had one value",
-}  # fmt: skip
+}
 
 # The function of each quantity in ``fastpriv.divergences``, and the options that it takes besides P.
 QUANTITIES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -81,7 +81,7 @@ class DivergenceTable(Table):
                 yield (
                     self.quantity, directions[i], epsilon, self.options.get("order"), value[i][j], lower[i][j],
                     upper[i][j], e.kind, e.unit, e.method, e.confidence, e.cost.get("samples"), e.cost.get("stopped"),
-                )  # fmt: skip
+                )
 
     def summary(self) -> str:
         """The table that a person reads; the bounds that it shows are rounded outward."""
@@ -140,7 +140,7 @@ def compute_table(
         options["epsilon"] = build_grid(
             "epsilon", options.get("epsilon", "0"), "at least 0 and finite", lambda x: (x >= 0) & (x < math.inf),
             "Epsilons are in nats.",
-        )  # fmt: skip
+        )
     if "order" in takes:
         options.setdefault("order", 2.0)
     names, distributions = zip(*mixtures, strict=True)

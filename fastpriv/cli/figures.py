@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(
         parser, "figure", out="directory for the files (default: fastpriv-figures; none with --json)",
         json="print the tables as JSON; writes files only with --out", quiet="no progress bar, no text",
-    )  # fmt: skip
+    )
     parser.epilog = "Example: fastpriv figures figure2 --out figures --figure svg"
     parser.set_defaults(
         run=run, files="figures", interrupted="files that are there are whole. Run the same command again."

@@ -36,22 +36,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="records with labels: .npz (arrays records and labels), CSV or "
-        "Parquet (default: 1,797 pictures of digits that ship)")  # fmt: skip
+        "Parquet (default: 1,797 pictures of digits that ship)")
     add("--label", metavar="COLUMN", help="column of the labels of CSV and Parquet (default: label, or else the last)")
     add("--shape", metavar="HxW", help="of pictures whose pixels are the features, such as 28x28")
     add_column_options(parser)
     add("--model", choices=("softmax", "mlp"), default="softmax", help="softmax regression or a multilayer perceptron "
-        "(default: softmax)")  # fmt: skip
+        "(default: softmax)")
     add("--hidden", metavar="WIDTHS", help="hidden layers of the perceptron, such as 32 or 64,32 (default: 32)")
     add("--activation", choices=("sigmoid", "tanh", "softplus", "relu"), help="of hidden layers (default: sigmoid)")
     add("--protection", metavar="WHAT", action="append", help="gaussian:0.001..1:7, laplace:0.1, clip:1, clip-mean:1, "
         "largest:0.1, levels:16, dp-sgd:CLIP:MULTIPLIER or none; several joined by + act together; lists and ranges "
-        "make one protection of each value; may be repeated (default: 13 protections)")  # fmt: skip
+        "make one protection of each value; may be repeated (default: 13 protections)")
     add("--attack", choices=("matching", "prior"), default="matching", help="matching of gradients, without or with "
-        "records like those of the batch as a prior (default: matching)")  # fmt: skip
+        "records like those of the batch as a prior (default: matching)")
     add("--pool", metavar="N", type=int, help=f"candidates, drawn from the data (default: {_POOL}, or all there are)")
     add("--batch", metavar="S", type=int, default=4, help="records of the batch, drawn from the candidates (default: "
-        "4)")  # fmt: skip
+        "4)")
     add("--models", metavar="M", type=int, default=8, help="models that share an update of the batch (default: 8)")
     add("--attacks", metavar="T", type=int, default=10, help="attacks on each (default: 10)")
     add("--rounds", metavar="R", type=int, default=1, help="rounds of training that are shared (default: 1)")
@@ -59,18 +59,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--learning-rate", metavar="RATE", type=float, default=0.1, help="of the training (default: 0.1)")
     add("--share", choices=("gradient", "weights"), default="gradient", help="what a round shares (default: gradient)")
     add("--threshold", metavar="D", type=float, default=float("inf"), help="largest distance at which a reconstruction "
-        "counts as a candidate (default: none)")  # fmt: skip
+        "counts as a candidate (default: none)")
     add("--store", metavar="FILE", help="keep finished attacks in this file; the same command goes on from there")
     add_shared_options(
         parser, "confidence", "figure", "n_jobs", seed="seed (default: 0)",
         out="directory for the files (default: fastpriv-leakage; none with --json)",
         json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no text",
-    )  # fmt: skip
+    )
     parser.epilog = "Example: fastpriv leakage people.csv --label outcome --protection gaussian:0.01..1:5 --store a.db"
     parser.set_defaults(
         run=run, files="leakage", seed=0, interrupted="with --store, the same command goes on where it was.",
         large="data and models must fit into memory; got less memory than they need. Take fewer records.",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         n_attacks=args.attacks, rounds=args.rounds, local_steps=args.local_steps, learning_rate=args.learning_rate,
         share=args.share, threshold=args.threshold, confidence=args.confidence,
         rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
-    )  # fmt: skip
+    )
     written = [] if out is None else save_leakage(study, data, out, figure=figure, command="fastpriv leakage")
     print_result(args, study, _table(study), written)
     return 0
@@ -129,7 +129,7 @@ def _shape(text: str) -> tuple[int, ...]:
     parts = text.lower().split("x")
     if len(parts) not in (2, 3) or not all(part.isdecimal() and int(part) > 0 for part in parts) or parts[2:] not in (
         [], ["3"]
-    ):  # fmt: skip
+    ):
         raise DomainError(f"--shape must be HxW, or HxWx3 in colour; got {text!r}. Write 28x28, say.")
     return tuple(map(int, parts))
 
@@ -195,7 +195,7 @@ def _choices(part: str, text: str, batch: int) -> list[tuple[str, dict[str, Any]
             (f"DP-SGD, clip {c:.3g}, multiplier {z:.3g}",
              {"clip_example": c, "noise": "gaussian", "scale": z * c / batch, "every_step": True})
             for c in clip for z in _numbers(values, text)
-        ]  # fmt: skip
+        ]
     makers: dict[str, Any] = {
         "gaussian": lambda x: (f"gaussian {x:.3g}", {"noise": "gaussian", "scale": x}),
         "laplace": lambda x: (f"laplace {x:.3g}", {"noise": "laplace", "scale": x}),

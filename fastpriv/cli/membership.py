@@ -34,25 +34,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help=".npy, .npz, .csv, .bed or .vcf: one row a person, one column a binary "
-        "attribute (default: simulated genotypes that ship)")  # fmt: skip
+        "attribute (default: simulated genotypes that ship)")
     add("--counted-allele", metavar="ALLELE", help="what a 1 counts in .bed and .vcf: A1, A2, ref, alt or minor")
     add("--coding", choices=("binary", "carrier", "homozygous"), help="how copies of the allele become a bit")
     add("--missing", choices=("raise", "drop_attributes", "as_zero"), default="raise", help="missing genotypes")
     add("--references", metavar="FILE", help="people who are no members (default: those of FILE beyond the pool)")
     add("--pool", metavar="K", type=int, default=_POOL, help=f"people who may be members, drawn at random (default: "
-        f"{_POOL}; up to 24 are attacked exactly)")  # fmt: skip
+        f"{_POOL}; up to 24 are attacked exactly)")
     add("--attributes", metavar="M", type=int, help=f"attributes that are released, drawn among those that vary "
-        f"(default: all of FILE, up to {_OWN_ATTRIBUTES:,}; {_ATTRIBUTES} without FILE; 0 for all)")  # fmt: skip
+        f"(default: all of FILE, up to {_OWN_ATTRIBUTES:,}; {_ATTRIBUTES} without FILE; 0 for all)")
     prior = parser.add_mutually_exclusive_group()
     prior.add_argument("--members", metavar="N", type=int, help="how many are members (default: half of the pool)")
     prior.add_argument("--probability", metavar="Q", type=float, help="probability with which each is a member")
     add("--noise", metavar="NOISE", action="append", help="none, gaussian:SIGMA, laplace:EPSILON or linf:EPSILON; may "
-        "be repeated (default: none, and the three kinds at the same utility loss)")  # fmt: skip
+        "be repeated (default: none, and the three kinds at the same utility loss)")
     add("--utility", metavar="LOSS", type=float, default=_UTILITY, help=f"mean absolute noise of the default defences "
-        f"(default: {_UTILITY})")  # fmt: skip
+        f"(default: {_UTILITY})")
     add("--clip", action="store_true", help="releases are cut to [0, 1]")
     add("--attack", metavar="NAME", action="append", help="bayes, fixed, adaptive, score, tree, svm, logistic or "
-        "network; may be repeated (default: the first four)")  # fmt: skip
+        "network; may be repeated (default: the first four)")
     add("--releases", metavar="R", type=int, default=1000, help="releases of each defence (default: 1000)")
     add("--training", metavar="R", type=int, default=1000, help="releases on which attacks are trained (default: 1000)")
     add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
@@ -61,12 +61,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser, "confidence", "figure", "n_jobs", seed="seed (default: 0)",
         out="directory for the files (default: fastpriv-membership; none with --json)",
         json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no text",
-    )  # fmt: skip
+    )
     parser.epilog = "Example: fastpriv membership panel.csv --members 8 --noise gaussian:0.2 --noise laplace:60"
     parser.set_defaults(
         run=run, files="membership", seed=0, interrupted="nothing was written.",
         large="the releases must fit into memory; got less memory than they need. Take fewer --releases.",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,10 +90,10 @@ def run(args: argparse.Namespace) -> int:
     options = StudyOptions(
         attacks=args.attack or ["bayes", "fixed", "adaptive", "score"], n_releases=args.releases,
         n_training=args.training, clip=args.clip, fpr=args.fpr, gamma=args.gamma, confidence=args.confidence,
-    )  # fmt: skip
+    )
     study = attack_study(
         panel, references, prior, defences, options, rng=args.seed, n_jobs=args.n_jobs, progress=not args.quiet
-    )  # fmt: skip
+    )
     study = replace(study, settings={**study.settings, "data": drawn})
     written = [] if out is None else save_study(study, out, figure=figure)
     print_result(args, study, _table(study), written)
@@ -192,12 +192,12 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
         return {
             "none": NoNoise(), "Gaussian": GaussianNoise(args.utility * math.sqrt(math.pi / 2)),
             "Laplace": LaplaceNoise(args.utility), "L-infinity": LInfinityNoise(2 * args.utility / (attributes + 1)),
-        }  # fmt: skip
+        }
     n = max(1, math.floor(size))
     makers: dict[str, Any] = {
         "gaussian": GaussianNoise, "laplace": lambda x: LaplaceNoise.from_epsilon(x, n, attributes),
         "linf": lambda x: LInfinityNoise.from_epsilon(x, n, attributes),
-    }  # fmt: skip
+    }
     result: dict[str, Noise] = {}
     for text in args.noise:
         kind, _, number = text.partition(":")
@@ -221,7 +221,7 @@ def _table(study: AttackStudy) -> str:
     from ..studies.membership.studies import shown
 
     head = ("defence", "attack", "AUC", f"TPR at FPR {study.settings['fpr']:g}", "advantage",
-            f"BWMA, gamma={study.settings['gamma']:g}", "utility loss")  # fmt: skip
+            f"BWMA, gamma={study.settings['gamma']:g}", "utility loss")
     lines = aligned(
         [head, *((outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes)]
     )

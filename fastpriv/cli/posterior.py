@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "file", metavar="FILE", help=".npy, Parquet or CSV file, or - for standard input: natural logarithms of "
         "likelihoods, one a secret",
-    )  # fmt: skip
+    )
     add("--column", metavar="NAME", help="its column, of a Parquet or CSV file")
     add("--plain", action="store_true", help="FILE holds likelihoods, not logarithms")
     add("--prior", metavar="FILE", help="file of prior probabilities (default: uniform)")
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(
         run=run, interrupted="nothing was written.",
         large="the most probable secrets must fit into memory; got less memory than they need. Take a smaller --top.",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         result = posterior(
             DenseLikelihood(_source(args, args.file, args.column), log=not args.plain), prior, log_prior=log_prior,
             top=args.top, out=args.out, n_jobs=args.n_jobs, progress=not args.quiet,
-        )  # fmt: skip
+        )
     if args.json:
         print_json(result.to_dict())
     else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_shared_options", "build_grid", "directory_of_files",
     "figure_format", "open_table", "print_json", "print_result", "print_text", "warnings_on_one_line",
-]  # fmt: skip
+]
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
 # The three ways to write a grid, for the help texts.
@@ -53,12 +53,12 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--decimal", metavar="MARK", help="what stands before decimals, . or , (default: the comma where all cells are "
         "numbers with one)",
-    )  # fmt: skip
+    )
     add("--encoding", metavar="NAME", help="of the text, such as latin-1, cp1252 or utf-16 (default: utf-8)")
     add(
         "--header", action=argparse.BooleanOptionalAction, help="names stand in line 1, or they do not (default: they "
         "do unless it holds numbers alone; columns are then called 1, 2, ...)",
-    )  # fmt: skip
+    )
 
 
 def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArray], Any], remedy: str) -> FloatArray:

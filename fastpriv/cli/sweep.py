@@ -23,11 +23,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "spec", nargs="?", metavar="SPEC", help="a TOML file with the keys quantity, grid, zip, table, replicates and "
         "seed; or the name of a quantity, or the place of a function, module:name or file.py:name",
-    )  # fmt: skip
+    )
     add(
         "--grid", metavar="NAME=VALUES", action="append", default=[], help="values of a parameter: numbers (1,2,5), "
         "start:stop:count (equal steps), start..stop:count (equal ratios), or words; repeat it, for all combinations",
-    )  # fmt: skip
+    )
     add("--table", metavar="FILE", help="rows of settings: CSV or Parquet")
     add("--replicates", metavar="N", type=int, help="how often each cell is evaluated (default: 1)")
     add("--store", metavar="FILE", help="where finished cells are kept; what is there is not computed again")
@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(
         parser, seed="of random numbers, for functions with a parameter rng", n_jobs="workers (default: all cores)",
         json="print JSON instead of text", quiet="no progress, no summary",
-    )  # fmt: skip
+    )
     parser.epilog = (
         "Example: fastpriv sweep subsampled_gaussian_delta --grid sigma=0.5..5:50 --grid q=0.001,0.01 --grid "
         "epsilon=0:5:26 --store sweep.db --out sweep.parquet"
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(
         run=run, interrupted="finished cells are kept in the store, if there is one. Run the same command to go on.",
         large="the axes of a sweep must fit into memory; got less memory than they need. Take fewer values of each.",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         args.spec, args.table, grid=_grid(args.grid), replicates=args.replicates or 1,
         seed=args.seed, store=args.store, resume=not args.fresh, out=out, shard=_shard(args.shard), merge=args.merge,
         n_jobs=args.n_jobs, progress=not args.quiet,
-    )  # fmt: skip
+    )
     whole = out is None and (args.out == "-" or args.store is None)
     if args.json:
         content = result.to_dict() if whole else result.metadata()
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if error is not None and not args.quiet:
         sys.stderr.write(escape_invisible(
             f"fastpriv: {result.failed:,} of {len(result):,} cells failed, the first with: {error}\n"
-        ))  # fmt: skip
+        ))
     return 0
 
 

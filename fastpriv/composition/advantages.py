@@ -123,7 +123,7 @@ def bayes_risk(p: Any, q: Any = None, prior: ArrayLike = 0.5) -> Estimate:
     return Estimate(
         np.clip(value, lower, upper), lower, upper, kind="certified", unit="probability",
         method="one minus the privacy curve at the prior odds",
-    )  # fmt: skip
+    )
 
 
 def _complement_bounds(

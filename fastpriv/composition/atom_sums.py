@@ -243,7 +243,7 @@ def _deviation(atoms: Sequence[_Atoms]) -> float:
     """The standard deviation of S."""
     means = [float(atom.p @ atom.values) / float(atom.p.sum()) for atom in atoms]
     return math.sqrt(math.fsum(item.draws * float(item.p @ (item.values - mean) ** 2)
-                               for item, mean in zip(atoms, means, strict=True)))  # fmt: skip
+                               for item, mean in zip(atoms, means, strict=True)))
 
 
 def _lattice_interval(atoms: Sequence[_Atoms]) -> float | None:
@@ -298,7 +298,7 @@ def _atoms(p: FloatArray, q: FloatArray, count: int) -> _Atoms:
         i, j = int(leading.argmax()), int(leading.argmin())
         symmetric = Fraction(p[i]) * Fraction(p[j]) == Fraction(q[i]) * Fraction(q[j])
     return _Atoms([exact(key) for key in keys], [logarithm(x) for x in masses], np.array([float(x) for x in masses]),
-                  np.array([key[0] for key in keys]), count, symmetric)  # fmt: skip
+                  np.array([key[0] for key in keys]), count, symmetric)
 
 
 def _saddle_point(atoms: Sequence[_Atoms], level: float, least: float) -> float:
@@ -369,7 +369,7 @@ def _two_sides(atoms: _Atoms, theta: float, budget: float) -> _TiltedTable | Non
 
     def sums(level: Fraction) -> _CurveSums:
         parts = [_type_sums.splits(*lists, float(draws), float(start), min(rows, last - start + 1), pair(level), theta)
-                 for start in range(first, last + 1, rows)]  # fmt: skip
+                 for start in range(first, last + 1, rows)]
         return _CurveSums(*(math.fsum(column) for column in zip(*parts, strict=True)))
 
     size = float(max(abs(loss) for loss in atoms.losses)) * draws
@@ -388,7 +388,7 @@ def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedT
     ]
     wide = sorted(wholes, key=lambda part: -_number_of_types(*part))
     plans = [halves, _balanced(wide), _balanced([(wide[0][0], wide[0][1] // 2),
-             (wide[0][0], wide[0][1] - wide[0][1] // 2), *wide[1:]])]  # fmt: skip
+             (wide[0][0], wide[0][1] - wide[0][1] // 2), *wide[1:]])]
     plan = min(plans, key=lambda lists: max(map(_product_of_types, lists)))
     if max(map(_product_of_types, plan)) > min(_MOST_TYPES, budget):
         return None
@@ -459,7 +459,7 @@ def _listed(counts: _WeightedCounts) -> _WeightedLosses:
     number = len(order)
     size_of_loss = counts.draws * max(abs(float(loss)) for loss in counts.losses)
     return _merged(losses, weights, number * (WEIGHT_ERROR + UNIT_ROUNDOFF),
-                   (2 * number + 2) * _LONG_ERROR * size_of_loss)  # fmt: skip
+                   (2 * number + 2) * _LONG_ERROR * size_of_loss)
 
 
 def _sum_of(a: _WeightedLosses, b: _WeightedLosses) -> _WeightedLosses:
@@ -481,7 +481,7 @@ def _merged(losses: LongDoubleArray, weights: FloatArray, weight_error: float, l
     widest = float((losses[ends] - losses[starts]).max())
     several = int((ends - starts).max())
     return _WeightedLosses(losses[starts], np.add.reduceat(weights, starts), weight_error + several * UNIT_ROUNDOFF,
-                loss_error + widest * (1.0 + 1e-9))  # fmt: skip
+                loss_error + widest * (1.0 + 1e-9))
 
 
 def _long(x: Fraction) -> Any:

@@ -165,7 +165,7 @@ class BandedMatrixMechanism(StructuredSampling):
         column = validate.vector(
             "coefficients", coefficients, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf),
             remedy="The worst contributions of a record are known for matrices without negative entries only.",
-        ).copy()  # fmt: skip
+        ).copy()
         noise, span = noise_and_sensitivity(sigma, sensitivity)
         number = validate.count("bins", bins, 1, _MAX_BINS)
         if column[0] == 0.0:
@@ -179,7 +179,7 @@ class BandedMatrixMechanism(StructuredSampling):
                 "bins."
             )
         self._set(coefficients=column, sigma=noise, bins=number, sensitivity=span,
-                  epochs=validate.count("epochs", epochs))  # fmt: skip
+                  epochs=validate.count("epochs", epochs))
 
     @property
     def scale(self) -> float:
@@ -223,7 +223,7 @@ class BandedMatrixMechanism(StructuredSampling):
         self, epsilon: Any, *, direction: Literal["forward", "backward"] = "forward", confidence: float = 0.95,
         rtol: float = _DEFAULT_TOLERANCE, max_samples: int | None = None, rng: RNGLike = None,
         n_jobs: int | None = None,
-    ) -> Estimate:  # fmt: skip
+    ) -> Estimate:
         """delta of one direction by importance sampling, within bounds that hold for any number of samples.
 
         Parameters
@@ -304,7 +304,7 @@ class BandedMatrixMechanism(StructuredSampling):
         return Estimate(
             min(max(value, lower), upper), lower, upper, kind="statistical", unit="probability",
             confidence=level_of_bounds, method="importance sampling, bets on a bounded mean", cost=cost,
-        )  # fmt: skip
+        )
 
 
 def _covariances(mechanism: BandedMatrixMechanism) -> FloatArray:

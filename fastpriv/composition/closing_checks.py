@@ -85,7 +85,7 @@ def _elementary(pairs: BoundingPairs) -> _Elementary:
     return _Elementary(
         lower, forward - math.log(4.0) + _ROUNDING * (1.0 + abs(forward)),
         min(0.0, distance + _ROUNDING * (1.0 + abs(distance))) if distance > -math.inf else 0.0,
-    )  # fmt: skip
+    )
 
 
 def _log_expm1(x: float) -> float:

@@ -177,17 +177,17 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
         validate.with_argument_name("p must be a", f"{name} must be a", partial(
             certified_curves, *(item if isinstance(item, tuple) and len(item) == 2 else (item, None))
         )).worst() for name, item in (("pair_1", pair_1), ("pair_2", pair_2))
-    ]  # fmt: skip
+    ]
     most = validate.scalar("tolerance", tolerance, "from 1e-15 to 0.1", lambda x: (x >= 1e-15) & (x <= 0.1))
     excesses = _excesses_of_curves(pairs[0], pairs[1], most)
     result = [Estimate(0.5 * (low + high) if low > 0.0 else 0.0, low, high, kind="certified", unit="probability",
-                      method="chords and lines of both curves") for low, high, _ in excesses]  # fmt: skip
+                      method="chords and lines of both curves") for low, high, _ in excesses]
     fails = [entry.lower > most for entry in result]
     holds = [element.upper <= most for element in result]
     counterexamples = tuple(
         _counterexample(name, pairs, epsilon)
         for name, bad, (_, _, epsilon) in zip(("first", "second"), fails, excesses, strict=True) if bad
-    )  # fmt: skip
+    )
     if all(fails):
         relation = "incomparable"
     elif all(holds):
@@ -326,7 +326,7 @@ def _counterexample(name: str, pairs: list[PrivacyCurves], epsilon: float) -> Or
     return OrderCounterexample(
         name, epsilon, deltas[0], deltas[1], float(levels[best]), betas[0][best], betas[1][best], prior, gamma,
         advantages[0], advantages[1],
-    )  # fmt: skip
+    )
 
 
 def _estimate(low: LongDoubleArray, high: LongDoubleArray) -> Estimate:

@@ -177,9 +177,9 @@ class Composition(PairObject):
     def __init__(
         self, forward_pairs: BoundingPairs, backward_pairs: BoundingPairs, count: int, ordered: bool,
         releases: tuple[Release, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._set(forward_pairs=forward_pairs, backward_pairs=backward_pairs, count=count, ordered=ordered,
-                  releases=releases)  # fmt: skip
+                  releases=releases)
 
     def __reduce__(self) -> Any:
         return type(self), (*self._arrays(), self.releases)
@@ -214,7 +214,7 @@ class Composition(PairObject):
         low, high = np.maximum.reduce(ends)
         value = high if low == high else low + 0.5 * (high - low) if low > -math.inf else high
         logs = Estimate(float(value), float(low), float(high), kind="certified", unit="log probability",
-                        method="product over all releases")  # fmt: skip
+                        method="product over all releases")
         return logs.to("probability")
 
     @monotone(falling="epsilon")
@@ -272,7 +272,7 @@ class Composition(PairObject):
     def epsilon(
         self, delta: NumberLike | None = None, *, log_delta: NumberLike | None = None,
         direction: Direction | None = None,
-    ) -> Estimate:  # fmt: skip
+    ) -> Estimate:
         """Smallest epsilon >= 0 for which the releases are (epsilon, delta)-private.
 
         Parameters
@@ -463,7 +463,7 @@ class Composition(PairObject):
             gaussian=None if distance is None else (distance, 1.0), squared_distance=square,
             tails=(lambda e: _tails(self.forward_pairs, e), lambda e: _tails(self.backward_pairs, e)),
             group=self._pair_of_group if self.releases and all(part.mechanism for part in self.releases) else None,
-        )  # fmt: skip
+        )
 
     def _pair_of_group(self, group: int) -> PrivacyCurves:
         """The releases where this number of records changes at once; every release is of a mechanism with groups."""
@@ -514,7 +514,7 @@ class Composition(PairObject):
                 f"at epsilon = {float(epsilon[requested[k]])!r} {name} is at most {rounded_up(ends[0], 6)} forward and "
                 f"at least {rounded_down(ends[1], 6)} backward. Pass direction='worst' for neighbours of which either "
                 "may be p, and direction='forward' for this order alone.", UserWarning,
-            )  # fmt: skip
+            )
 
     def _estimate(self, directions: list[BoundingPairs], grid: FloatArray, text: str = "") -> Estimate:
         flat = np.ascontiguousarray(grid).reshape(-1)
@@ -734,7 +734,7 @@ def _worst(bounds: list[LogBounds], epsilon: FloatArray) -> LogBounds:
     if not same.any():
         return result
     return reconciled(result, np.where(same, np.minimum(first.lower, other.lower), -np.inf),
-                      np.where(same, np.minimum(first.upper, other.upper), 0.0))  # fmt: skip
+                      np.where(same, np.minimum(first.upper, other.upper), 0.0))
 
 
 def _checked_curve(pairs: BoundingPairs, epsilon: FloatArray) -> LogBounds:

@@ -65,7 +65,7 @@ from .two_sampled_gaussians import two_release_bounds
 __all__ = [
     "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss",
     "squared_gaussian_distance",
-]  # fmt: skip
+]
 
 Quantity: TypeAlias = Literal["delta", "tail", "lower"]
 _LogErrors: TypeAlias = tuple[float, float, float, float]  # c, d, f and f' of the text at the head
@@ -105,7 +105,7 @@ def curve_bounds(bounding: BoundingPairs, epsilon: FloatArray, quantity: Quantit
     if quantity == "tail":
         reversed_bounding = bounding.reversed()
         return _tail_of_curve(lambda levels: curve_bounds(bounding, levels),
-                              lambda levels: curve_bounds(reversed_bounding, levels), epsilon)  # fmt: skip
+                              lambda levels: curve_bounds(reversed_bounding, levels), epsilon)
     above = _bounds_of_pairs(bounding.dominating, epsilon, "delta") if joint is None else joint
     lower = np.full(epsilon.size, -np.inf) if joint is None else joint.lower.copy()
     for pairs in bounding.dominated:
@@ -151,10 +151,10 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
     finite = epsilon < most
     if not finite.all():
         low, high = (infinite_log_mass(pairs) if quantity == "delta" else (-math.inf, -math.inf) if quantity == "tail"
-                     else (-math.inf, 0.0))  # fmt: skip
+                     else (-math.inf, 0.0))
         if not finite.any():
             return LogBounds(np.full(epsilon.size, high), np.full(epsilon.size, low), np.full(epsilon.size, high), {},
-                             "no larger finite loss")  # fmt: skip
+                             "no larger finite loss")
         value, lower, upper = (np.full(epsilon.size, end) for end in (high, low, high))
         known = LogBounds(value, lower, upper, {}, "")
         return _replace_rows(known, finite, _bounds_of_pairs(pairs, epsilon[finite], quantity))
@@ -307,7 +307,7 @@ def _by_other_engines(pairs: Sequence[DominatingPair], epsilon: FloatArray, quan
 def _tail_of_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:
     reversed_pairs = [pair.reversed() for pair in pairs]
     return _tail_of_curve(lambda levels: _narrowed_by_fallbacks(pairs, levels),
-                          lambda levels: _narrowed_by_fallbacks(reversed_pairs, levels), epsilon)  # fmt: skip
+                          lambda levels: _narrowed_by_fallbacks(reversed_pairs, levels), epsilon)
 
 
 def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds:

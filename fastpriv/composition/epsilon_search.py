@@ -38,7 +38,7 @@ class FoundEpsilon(NamedTuple):
 def least_epsilon(
     curve: Callable[[FloatArray], LogBounds], targets: FloatArray, rounding: FloatArray, floor: FloatArray,
     end: Callable[[], tuple[float, float]],
-) -> FoundEpsilon:  # fmt: skip
+) -> FoundEpsilon:
     """The search for each of ``targets``, which are right within ``rounding``.
 
     ``floor`` brackets the logarithm of the probability of an infinite loss, ``end`` the largest sum of losses,

@@ -109,11 +109,11 @@ def gaussian_dp_fit(p: Any, q: Any = None, *, least_delta: ArrayLike = 0.0) -> E
     if tail.least == math.inf or 0.0 < tail.most <= tail.least * (1.0 + 16 * _SQUARES_ROUNDING):
         return _estimate(tail.least, tail.least, tail.most, "certified", tail.reason)
     searches = [_CurveIntervals(curve, least, last)
-                for curve, last in zip((pair.forward, pair.backward), tail.largest_loss, strict=True)]  # fmt: skip
+                for curve, last in zip((pair.forward, pair.backward), tail.largest_loss, strict=True)]
     ends = [search.infinite_mass() for search in searches] if least == 0.0 else [0.0]
     if max(ends) > 0.0:
         return _estimate(math.inf, math.inf, math.inf, "certified", "infinite losses: delta never falls below "
-                         f"{max(ends):.6g}")  # fmt: skip
+                         f"{max(ends):.6g}")
     lower = tail.least
     for _ in range(_ROUNDS):
         lower = max(lower, *(search.lower for search in searches))

@@ -231,7 +231,7 @@ def _tables(a: float, largest: int, rests: tuple[float, float]) -> tuple[FloatAr
         curve[:, n + 1] = curve[:, n] - math.expm1(-2.0 * a) * tail[:, n] + parts[0][:, n, 0]
     curve, tail = curve[:, :-1], tail[:, :-1]
     ends = [(curve - math.expm1(-2.0 * a * left) * tail + part[..., 0], math.exp(-2.0 * a * left) * tail + part[..., 1])
-            for left, part in zip(rests, parts[1:], strict=True)]  # fmt: skip
+            for left, part in zip(rests, parts[1:], strict=True)]
     return np.stack([end[0] for end in ends]), np.stack([end[1] for end in ends])
 
 

@@ -201,7 +201,7 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
     sizes = np.asarray(np.abs(losses), dtype=np.float64)
     rounding = np.stack([64.0 + 8.0 * square, (24.0 + 16.0 * a * np.abs(points) + 4.0 * a * a) * sizes])
     return _Nodes(count, logs, losses, np.asarray(logs.real, dtype=np.float64), (real[0], real[1]), masses,
-                  (fall, fall * math.exp(2.0 * y * y)), beyond, rounding)  # fmt: skip
+                  (fall, fall * math.exp(2.0 * y * y)), beyond, rounding)
 
 
 def _pi(kind: Any) -> Any:

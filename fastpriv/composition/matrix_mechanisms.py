@@ -111,7 +111,7 @@ class MatrixMechanism(StructuredSampling):
     def __init__(
         self, matrix: ArrayLike, sigma: ArrayLike, patterns: ArrayLike, probabilities: ArrayLike | None = None,
         sensitivity: ArrayLike = 1.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         c, u = (_rows(name, x) for name, x in (("matrix", matrix), ("patterns", patterns)))
         if u.shape[1] != c.shape[1]:
             raise ShapeError(
@@ -140,7 +140,7 @@ def _rows(name: str, matrix: Any) -> FloatArray:
     rows = validate.real(name, matrix)
     if rows.ndim != 2 or not 0 < max(rows.shape) <= _MAX_SIZE or not min(rows.shape):
         raise ShapeError(f"{name} must have two axes of 1 to {_MAX_SIZE} entries; got the shape {rows.shape}. "
-                         "Pass a matrix.")  # fmt: skip
+                         "Pass a matrix.")
     if not ((rows >= 0.0) & (rows < np.inf)).all():
         raise DomainError(
             f"{name} must be at least 0 and finite; got {float(rows.min())!r}. The worst contributions of a record are "

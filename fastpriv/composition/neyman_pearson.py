@@ -216,7 +216,7 @@ class _TestSearch:
         low, high = self.nodes.numbers[2].mean(axis=0)[np.stack([self.after, self.after - 1])]
         far = np.flatnonzero((high > 0.5) & (low <= 0.5))  # between them a chord decides
         left, right = (self.nodes.rows(position[far]).form(self.late[far], False).above()
-                       for position in (self.after - 1, self.after))  # fmt: skip
+                       for position in (self.after - 1, self.after))
         by_power = low > 0.5
         by_power[far] = _chord(left, right, self.u[far]) > 0.5
         return by_power
@@ -337,7 +337,7 @@ class _TestSearch:
         delta, ahead, x, by_power = delta[index], ahead[index], points.x, self.by_power[rows]
         remainder = np.where(self.late[rows], -self.u[rows], 1.0 - self.alpha[rows])
         bound = np.where(ahead, np.where(by_power, 0.0, 1.0) - delta - x * self.alpha[rows],
-                         x * (remainder - delta) - by_power)  # fmt: skip
+                         x * (remainder - delta) - by_power)
         size = np.where(ahead, ~by_power + delta + x * self.alpha[rows], x * (remainder + delta) + by_power)
         return np.asarray(bound - _ROUNDING * size - _UNDERFLOW)
 

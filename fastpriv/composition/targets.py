@@ -83,7 +83,7 @@ def largest_count(
         evaluations += cost
     value, lower, upper = (row.reshape(levels.shape) for row in rows)
     return Estimate(value, lower, upper, kind="certified", unit="1", method="bisection between proofs",
-                    cost={"evaluations": evaluations})  # fmt: skip
+                    cost={"evaluations": evaluations})
 
 
 def _count_of(
@@ -126,7 +126,7 @@ def _guess(known: dict[int, tuple[float, float, float]], index: int, target: flo
 def least_sigma(
     pair_of_sigma: Callable[[float], Any], *, epsilon: NumberLike, delta: NumberLike, count: int = 1,
     direction: Direction | None = None, rtol: float = _RTOL,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The least noise with which the releases are (epsilon, delta)-private.
 
     Parameters
@@ -200,7 +200,7 @@ def _evaluation(composition: Composition, epsilon: float, delta: float, directio
     if delta == 0.0:
         least, most = _largest_losses(composition, direction)
         return Evaluation(_LARGEST_RESIDUAL if most > epsilon else -_LARGEST_RESIDUAL, 0.0, most <= epsilon,
-                          least > epsilon, "certified")  # fmt: skip
+                          least > epsilon, "certified")
     value, lower, upper = composition._log_delta(epsilon, direction, quiet=True).floats()
     target = math.log(delta)
     rounding = 2 * UNIT_ROUNDOFF * abs(target)

@@ -193,7 +193,7 @@ class _TiltedSums:
                 self.error * float(weights.sum()) + self.outside + 2.0 * math.exp(-_TAIL_EXPONENT)
                 + (1.0 + fall) * shift * float((tilt * (np.abs(values) + self.error)).sum()) + _UNDERFLOW
                 + float(size @ (1.0 + fall * above)) * _WEIGHT_ERROR
-            ) * _OUTWARD  # fmt: skip
+            ) * _OUTWARD
         total = math.fsum(terms) if terms.size < 4096 else float(terms.sum())
         exponent = self.log_mass - self.theta * (epsilon - self.centre * h)
         slack = (8 * (self.largest_exponent + abs(self.theta) * float(abs(epsilon))) + 16) * _U + self.relative_error

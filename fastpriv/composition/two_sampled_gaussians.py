@@ -225,7 +225,7 @@ def _log_integral(f: _ReleaseIntegrand, level: FloatArray, log_rest: FloatArray)
             split = ~(bounded | summed)
             index, call = np.tile(index[split], 2), np.tile(call[split], 2)
             low, high = (np.concatenate(ends) for ends in
-                         ((low[split], middle[split]), (middle[split], high[split])))  # fmt: skip
+                         ((low[split], middle[split]), (middle[split], high[split])))
         return _sums(f, growth_of, [np.concatenate(column) for column in zip(*accepted, strict=True)], log_error)
 
 
@@ -239,7 +239,7 @@ def _ends(f: _ReleaseIntegrand, start: FloatArray, end: FloatArray, growth: Floa
         beyond = 1e-12 * (1.0 + np.abs(growth) + f.q / f.q_inner * np.abs(f.odds(end, growth)[0]))  # v at the end
         after = np.log(beyond) + special.log_ndtr(np.log(beyond) / f.b + 0.5 * f.b)
     remainder[1] = np.logaddexp(np.where(v > 0.0, largest + mass * (1.0 - 1e-13), -math.inf),
-                           np.where(np.isfinite(end), after, -math.inf)) + 1e-9  # fmt: skip
+                           np.where(np.isfinite(end), after, -math.inf)) + 1e-9
     return remainder
 
 

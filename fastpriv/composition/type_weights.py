@@ -56,7 +56,7 @@ def count_windows(tilted: FloatArray, draws: int) -> tuple[IntArray, IntArray]:
     mean = draws * tilted
     none = np.zeros(1)
     others = draws * (np.concatenate([none, np.cumsum(tilted[:-1])])
-                      + np.concatenate([np.cumsum(tilted[:0:-1])[::-1], none]))  # fmt: skip
+                      + np.concatenate([np.cumsum(tilted[:0:-1])[::-1], none]))
 
     def exponent(n: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -28,7 +28,7 @@ __all__ = [
     "minus_log1pmx", "minus_log_mean_inverse_ratio", "normal_quantile", "points_and_values",
     "randomized_response_capacity", "randomized_response_capacity_root", "randomized_response_kl",
     "randomized_response_renyi", "same_number", "subset_selection_capacity", "validated",
-]  # fmt: skip
+]
 
 # bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own
 _RELATIVE_ERROR = 1e-14  # of every closed form without an error of its own, tested against mpmath
@@ -77,7 +77,7 @@ def points_and_values(
 def bounded(
     value: Any, unit: Unit, method: str, *, error: Any = None, ceiling: float = np.inf, unrounded: Any = False,
     kind: Kind = "exact",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """``value`` in [0, ceiling] with its error outward: the relative error, or ``error``; none where ``unrounded``.
 
     A value that has left the range of doubles has the largest of them as lower bound.

@@ -53,7 +53,7 @@ _SAME_RELEASE = Assumption("C1 and TV are those of the release distribution that
             note="whatever the distribution of the release; attained at belief_gap = 0"),
     Formula("as_published", f"{ZHANG_CHEN}, theorem IV.6, A.8", rising="xi belief_gap",
             domain="xi + belief_gap below 0.9194, beyond that vacuous", note="true; twice the least near 0"),
-)  # fmt: skip
+)
 def abp_from_mbp(xi: NumberLike, belief_gap: NumberLike = 0.0, *, form: TightOrPublished = "tight") -> Estimate:
     """Least ABP that follows from xi-MBP, whatever the distribution of the release: sqrt(ln 2 - h(1/(1 + e^x))).
 
@@ -76,12 +76,12 @@ def abp_from_mbp(xi: NumberLike, belief_gap: NumberLike = 0.0, *, form: TightOrP
     return bounded(
         randomized_response_capacity_root(x), "1", "sqrt(ln 2 - h(1 / (1 + e^x))), x = xi + belief_gap",
         ceiling=SQRT_LOG_2_ABOVE, unrounded=x == 0.0,
-    )  # fmt: skip
+    )
 
 
 @conversion("mbp", "abp_given_secret", Formula(
     "bound", PROVED, rising="xi", assumptions=(TRUE_BELIEF,), note="of order xi^2",
-))  # fmt: skip
+))
 def abp_given_secret_from_mbp(xi: NumberLike) -> Estimate:
     """Bound of ABP for a release drawn from the row of the true secret; of order xi^2, far below the general one.
 
@@ -112,7 +112,7 @@ def abp_given_secret_from_mbp(xi: NumberLike) -> Estimate:
 @conversion("ldp", "abp", Formula(
     "tight", PROVED, rising="epsilon belief_gap", assumptions=(EVERY_PAIR,),
     note="near 0 half of what follows by way of MBP; attained at belief_gap = 0",
-))  # fmt: skip
+))
 def abp_from_ldp(epsilon: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     """Least ABP that follows from epsilon-LDP, whatever prior and distribution of the release.
 
@@ -127,7 +127,7 @@ def abp_from_ldp(epsilon: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     return bounded(
         randomized_response_capacity_root(x), "1", "sqrt(ln 2 - h(1 / (1 + e^x))), x = epsilon / 2 + belief_gap",
         ceiling=SQRT_LOG_2_ABOVE, unrounded=x == 0.0,
-    )  # fmt: skip
+    )
 
 
 @conversion(
@@ -138,7 +138,7 @@ def abp_from_ldp(epsilon: NumberLike, belief_gap: NumberLike = 0.0) -> Estimate:
     Formula("as_published", f"{ZHANG_CHEN}, lemma A.10", falling="relative_error frequency trials", holds=False,
             note="false for a mean over models, where trials counts attacks: all attacks on a model share it; given "
             "one model it is true"),
-)  # fmt: skip
+)
 def frequency_failure_from_trials(
     relative_error: NumberLike, frequency: NumberLike, trials: NumberLike, *, form: BoundOrPublished = "bound"
 ) -> Estimate:
@@ -180,7 +180,7 @@ def frequency_failure_from_trials(
     Formula("as_published", f"{ZHANG_CHEN}, theorem A.11, equation (34)", rising="relative_error",
             domain="relative_error below 0.287, beyond that vacuous",
             note="true; of the order of the root of relative_error"),
-)  # fmt: skip
+)
 def c1_error_from_frequency_error(relative_error: NumberLike, *, form: TightOrPublished = "tight") -> Estimate:
     """Largest error of C1 when every frequency is right to e = ``relative_error``: sqrt(phi(1 - e) / 2).
 
@@ -206,7 +206,7 @@ def c1_error_from_frequency_error(relative_error: NumberLike, *, form: TightOrPu
             assumptions=(_C2_KNOWN,),
             note="false of the leakage; of 2 C1 - C2 TV the factor is 2 and the number true, being that loose",
             holds=False),
-)  # fmt: skip
+)
 def leakage_error_from_frequency_error(relative_error: NumberLike, *, form: TightOrPublished = "tight") -> Estimate:
     """Largest error of the estimate 2 C1 - C2 TV for known C2 and TV: twice that of C1.
 
@@ -232,7 +232,7 @@ def leakage_error_from_frequency_error(relative_error: NumberLike, *, form: Tigh
     "tight", f"{ZHANG_CHEN}, equation (33)", rising="xi",
     note="a definition; xi is over all releases: assumption A.1, one of them the largest at every secret, forces zero "
     "leakage",
-))  # fmt: skip
+))
 def c2_from_mbp(xi: NumberLike) -> Estimate:
     """C2 = (e^(2 xi) - 1) / 2.
 
@@ -252,7 +252,7 @@ def c2_from_mbp(xi: NumberLike) -> Estimate:
     Formula("as_published", f"{ZHANG_CHEN}, section F of the appendix", rising="c1", falling="c2 total_variation",
             assumptions=(_SAME_RELEASE,), note="2 C1 - C2 TV is no upper bound: C1 = 0 makes it negative",
             holds=False),
-)  # fmt: skip
+)
 def abp_from_c1(
     c1: NumberLike,
     c2: NumberLike,
@@ -278,7 +278,7 @@ def abp_from_c1(
     return bounded(
         np.minimum(c1, SQRT_LOG_2_ABOVE), "1", "triangle inequality: C1 - C2 TV to C1 + C2 TV", kind="certified",
         ceiling=SQRT_LOG_2_ABOVE, error=radius * (1.0 + 1e-14) + 1e-15,
-    )  # fmt: skip
+    )
 
 
 def _c1_error(e: FloatArray) -> FloatArray:

@@ -67,11 +67,11 @@ _UNIFORM = Assumption("prior uniform, or within prior_spread of it")  # of the c
     Formula("as_published", f"{ZHANG_CHEN}, theorem IV.4, lemmas A.1, A.5", only="prior_spread",
             rising="epsilon prior_spread", assumptions=(_UNIFORM, EVERY_PAIR),
             note="true without the assumption and without prior_spread; loose"),
-)  # fmt: skip
+)
 def mbp_from_ldp(
     epsilon: NumberLike, pi_min: NumberLike = 0.0, *, prior_spread: NumberLike = 0.0,
     form: TightOrPublished = "tight",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Least xi such that epsilon-LDP gives xi-MBP under every prior whose smallest probability is ``pi_min``.
 
     xi = ln(pi_min + (1 - pi_min) e^epsilon), below epsilon; attained by a channel with two releases.
@@ -95,7 +95,7 @@ def mbp_from_ldp(
     Formula("tight", PROVED, only="pi_min", rising="xi", assumptions=(FULL_SUPPORT,)),
     Formula("as_published", f"{ZHANG_CHEN}, theorem IV.4, lemmas A.2, A.6", only="prior_spread",
             rising="xi prior_spread", assumptions=(_UNIFORM, FULL_SUPPORT), note="true; prior_spread is unnecessary"),
-)  # fmt: skip
+)
 def ldp_from_mbp(
     xi: NumberLike,
     pi_min: ArrayLike = 0.0,
@@ -127,7 +127,7 @@ def ldp_from_mbp(
 
 @conversion("mbp", "ldp", Formula(
     "tight", PROVED, rising="xi_plus xi_minus", assumptions=(FULL_SUPPORT,), note="takes xi_plus and xi_minus apart",
-))  # fmt: skip
+))
 def ldp_from_mbp_sides(xi_plus: NumberLike, xi_minus: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least epsilon from separate bounds on how much likelier and how much less likely a secret becomes.
 
@@ -214,7 +214,7 @@ def _nats(value: FloatArray, method: str, unrounded: object) -> Estimate:
 
 @conversion("mbp", "dp", Formula(
     "tight", PROVED, rising="xi", falling="target_epsilon", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
-))  # fmt: skip
+))
 def dp_delta_from_mbp(xi: NumberLike, target_epsilon: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least delta at ``target_epsilon`` between two rows under xi-MBP: (1 - e^(t - 2 xi))^+ / (1 + e^-xi).
 
@@ -235,7 +235,7 @@ def dp_delta_from_mbp(xi: NumberLike, target_epsilon: NumberLike, pi_min: ArrayL
 
 @conversion("mbp", "dp", Formula(
     "tight", PROVED, rising="xi", falling="delta", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
-))  # fmt: skip
+))
 def dp_epsilon_from_mbp(xi: NumberLike, delta: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Least epsilon at ``delta`` between two rows under xi-MBP: 2 xi + ln(1 - delta (1 + e^-xi)), at least 0.
 
@@ -251,13 +251,13 @@ def dp_epsilon_from_mbp(xi: NumberLike, delta: NumberLike, pi_min: ArrayLike = 0
     direct = bounded(
         value, "nats", "2 xi + ln(1 - delta (1 + e^-xi))", error=error,
         unrounded=(delta == 1.0) | (xi == 0.0) | np.isinf(xi),
-    )  # fmt: skip
+    )
     return _smaller_bound(direct, xi, pi_min, lambda epsilon: dp_epsilon_from_ldp(epsilon, delta))
 
 
 @conversion("mbp", "total_variation", Formula(
     "tight", PROVED, rising="xi", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
-))  # fmt: skip
+))
 def total_variation_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Largest total variation of two rows under xi-MBP: 1 - e^-xi.
 
@@ -288,7 +288,7 @@ def kl_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0, *, unit: Information = 
 
 @conversion("mbp", "rdp", Formula(
     "tight", PROVED, rising="xi order", assumptions=(FULL_SUPPORT,), note="tight at pi_min = 0",
-))  # fmt: skip
+))
 def rdp_from_mbp(xi: NumberLike, order: NumberLike, pi_min: ArrayLike = 0.0) -> Estimate:
     """Largest Renyi divergence of two rows under xi-MBP: ln(1 - w + w e^((a-1) r)) / (a - 1), order a.
 
@@ -324,7 +324,7 @@ def _smaller_bound(direct: Estimate, xi: FloatArray, pi_min: FloatArray, by_ldp:
     return Estimate(
         np.clip(value, lower, upper), lower, upper, kind=direct.kind, unit=direct.unit,
         method=f"smaller of {direct.method} and of the way by LDP",
-    )  # fmt: skip
+    )
 
 
 @conversion(
@@ -333,7 +333,7 @@ def _smaller_bound(direct: Estimate, xi: FloatArray, pi_min: FloatArray, by_ldp:
             note="for each other secret separately; alpha is the same; tight at pi_min = 0"),
     Formula("as_published", f"{ZHANG_CHEN}, theorem IV.7, A.9", rising="xi beta", assumptions=(FULL_SUPPORT,),
             domain="xi at most 1", note="false for xi above 0.62822: 0.00739 against 0.005 at xi = 1", holds=False),
-)  # fmt: skip
+)
 def robustness_from_mbp(
     xi: NumberLike,
     beta: NumberLike,
@@ -357,7 +357,7 @@ def robustness_from_mbp(
     if form == "as_published":
         validate.real(
             "xi", xi, "between 0 and 1", lambda x: (x >= 0) & (x <= 1), remedy="Use form 'tight' for a larger one.",
-        )  # fmt: skip
+        )
         xi, beta = validated(xi=xi, beta=beta)
         return bounded((1.0 + 4.0 * xi) * beta, "probability", "(1 + 4 xi) beta", ceiling=1.0)
     xi, beta, pi_min = validated(xi=xi, beta=beta, pi_min=pi_min)

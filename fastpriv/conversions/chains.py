@@ -158,7 +158,7 @@ class ConversionResult(Result):
             "assumptions": [assumption.text for assumption in self.assumptions],
             "guarantee": np.asarray(self.guarantee).tolist(),
             "steps": [step.to_dict() for step in self.steps],
-        }  # fmt: skip
+        }
 
     def estimates(self) -> dict[str, Estimate]:
         """The answer of each step, by the name of its function."""

@@ -87,12 +87,12 @@ def dp_epsilon_from_ldp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     return bounded(
         value, "nats", "epsilon + ln(1 - delta (1 + e^-epsilon))", error=error,
         unrounded=(delta == 0.0) | (epsilon == 0.0) | np.isinf(epsilon),
-    )  # fmt: skip
+    )
 
 
 @conversion("total_variation", "dp", Formula(
     "tight", "the definitions", rising="total_variation", domain="at every epsilon",
-))  # fmt: skip
+))
 def dp_delta_from_total_variation(total_variation: NumberLike) -> Estimate:
     """Least delta at any epsilon that follows from total variation: that number itself, at epsilon = 0 and beyond.
 
@@ -126,7 +126,7 @@ def total_variation_from_ldp(epsilon: NumberLike) -> Estimate:
 
 @conversion("kl", "total_variation", Formula(
     "bound", "Pinsker's inequality; Bretagnolle and Huber (1979)", rising="kl",
-))  # fmt: skip
+))
 def total_variation_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Bound of total variation from a divergence: the smaller of Pinsker's and of Bretagnolle and Huber's.
 
@@ -152,7 +152,7 @@ def membership_advantage_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0) -
 
 @conversion("total_variation", "membership_advantage", Formula(
     "tight", "lemma of Neyman and Pearson", rising="total_variation",
-))  # fmt: skip
+))
 def membership_advantage_from_total_variation(total_variation: NumberLike) -> Estimate:
     """The best attack guesses by the likelihood ratio; its advantage is the total variation.
 
@@ -164,7 +164,7 @@ def membership_advantage_from_total_variation(total_variation: NumberLike) -> Es
 
 @conversion("dp", "approximate_lip", Formula(
     "bound", "convexity of the hockey-stick divergence", rising="epsilon delta", assumptions=(EVERY_PAIR,),
-))  # fmt: skip
+))
 def lip_delta_from_dp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     """The same delta: (epsilon, delta)-LDP is (epsilon, delta)-LIP under every prior, the release being a mean of rows.
 
@@ -180,12 +180,12 @@ def _total_variation(epsilon: FloatArray, delta: FloatArray) -> Estimate:
     return bounded(
         value, "probability", "(e^epsilon - 1 + 2 delta) / (e^epsilon + 1)", ceiling=1.0,
         unrounded=(epsilon == 0.0) & (delta == 0.0),
-    )  # fmt: skip
+    )
 
 
 @conversion("gdp", "dp", Formula(
     "tight", f"{DONG_ROTH_SU}, corollary 1; {BALLE_WANG}", rising="separation", falling="epsilon",
-))  # fmt: skip
+))
 def dp_delta_from_gdp(separation: NumberLike, epsilon: NumberLike) -> Estimate:
     """Least delta at ``epsilon`` that follows from Gaussian privacy: the exact curve of two unit normal distributions.
 
@@ -201,7 +201,7 @@ def dp_delta_from_gdp(separation: NumberLike, epsilon: NumberLike) -> Estimate:
 
 @conversion("gdp", "dp", Formula(
     "tight", f"{DONG_ROTH_SU}, corollary 1; {BALLE_WANG}", rising="separation", falling="delta",
-))  # fmt: skip
+))
 def dp_epsilon_from_gdp(separation: NumberLike, delta: NumberLike) -> Estimate:
     """Least epsilon at ``delta`` that follows from Gaussian privacy: the inverse of the exact curve.
 
@@ -251,7 +251,7 @@ def gdp_from_ldp(epsilon: NumberLike) -> Estimate:
 @conversion("ldp", "tradeoff", Formula(
     "tight", f"{DONG_ROTH_SU}, the trade-off of (epsilon, delta)", falling="epsilon type_one",
     note="the guarantee is the lower bound",
-))  # fmt: skip
+))
 def tradeoff_from_ldp(epsilon: NumberLike, type_one: NumberLike) -> Estimate:
     """Least probability of a miss under pure privacy: that of randomised response, two straight lines.
 
@@ -265,7 +265,7 @@ def tradeoff_from_ldp(epsilon: NumberLike, type_one: NumberLike) -> Estimate:
 @conversion("dp", "tradeoff", Formula(
     "tight", f"{DONG_ROTH_SU}, the trade-off of (epsilon, delta)", falling="epsilon delta type_one",
     note="the guarantee is the lower bound",
-))  # fmt: skip
+))
 def tradeoff_from_dp(epsilon: NumberLike, delta: NumberLike, type_one: NumberLike) -> Estimate:
     """Least probability of a miss under (epsilon, delta): max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)).
 
@@ -279,7 +279,7 @@ def tradeoff_from_dp(epsilon: NumberLike, delta: NumberLike, type_one: NumberLik
 @conversion("gdp", "tradeoff", Formula(
     "tight", f"{DONG_ROTH_SU}, the definition of Gaussian privacy", falling="separation type_one",
     note="the guarantee is the lower bound",
-))  # fmt: skip
+))
 def tradeoff_from_gdp(separation: NumberLike, type_one: NumberLike) -> Estimate:
     """Least probability of a miss under Gaussian privacy: Phi(Phi^-1(1 - x) - separation).
 
@@ -308,7 +308,7 @@ def _randomized_response_tradeoff(epsilon: FloatArray, delta: FloatArray, x: Flo
 @conversion("dp", "group_dp", Formula(
     "bound", "Vadhan, The complexity of differential privacy (2017), section 2.1, its sum kept",
     rising="epsilon delta group", note="at group times epsilon",
-))  # fmt: skip
+))
 def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: NumberLike) -> Estimate:
     """Delta of a group at ``group * epsilon``: delta (e^(group epsilon) - 1) / (e^epsilon - 1), at most 1.
 
@@ -327,4 +327,4 @@ def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: Number
     return bounded(
         value, "probability", "delta expm1(group epsilon) / expm1(epsilon)", error=error, ceiling=1.0,
         unrounded=(group == 1.0) | (delta == 0.0),
-    )  # fmt: skip
+    )

@@ -49,7 +49,7 @@ _TWO_INPUTS = Assumption("the channel has two inputs")  # of the bound that is t
 @conversion("ldp", "ci_lmip", Formula(
     "tight", PROVED, rising="epsilon inputs", assumptions=(EVERY_PAIR,),
     note="tight for 2 and for unlimited inputs, a bound between",
-))  # fmt: skip
+))
 def ci_lmip_from_ldp(epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: Information = "nats") -> Estimate:
     """Largest capacity of an epsilon-LDP channel: s - 1 - ln s with s = epsilon / (1 - e^-epsilon).
 
@@ -67,7 +67,7 @@ def ci_lmip_from_ldp(epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: 
 
 @conversion("dp", "ci_lmip", Formula(
     "tight", f"{KAIROUZ}; {PROVED}", rising="epsilon delta", assumptions=(_TWO_INPUTS,),
-))  # fmt: skip
+))
 def ci_lmip_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0, *, unit: Information = "nats") -> Estimate:
     """Largest capacity of a channel with TWO inputs that is (epsilon, delta)-LDP.
 
@@ -83,7 +83,7 @@ def ci_lmip_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0, *, unit: Infor
 
 @conversion("kl", "ci_lmip", Formula(
     "bound", "convexity of the divergence", rising="kl", assumptions=(EVERY_PAIR,), note="kl between any two rows",
-))  # fmt: skip
+))
 def ci_lmip_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Capacity is at most the largest divergence between two rows: the mean of the rows is no farther than the rows.
 
@@ -96,7 +96,7 @@ def ci_lmip_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Estimate:
 @conversion("maximal_leakage", "ci_lmip", Formula(
     "bound", "Issa, Wagner and Kamath, An operational approach to information leakage (2020)", rising="leakage",
     note="attained by channels that reveal their input",
-))  # fmt: skip
+))
 def ci_lmip_from_maximal_leakage(leakage: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Capacity is at most the maximal leakage, which a channel that reveals its input attains.
 
@@ -109,7 +109,7 @@ def ci_lmip_from_maximal_leakage(leakage: NumberLike, *, unit: Information = "na
 @conversion("pointwise_lmip", "ci_lmip", Formula(
     "tight", "the capacity is the least radius of the rows; attained under the prior that attains the capacity",
     rising="mu", assumptions=(FULL_SUPPORT,),
-))  # fmt: skip
+))
 def ci_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Capacity is at most the largest D(P_x || P_M), whatever the prior, and equal under the one that attains it.
 
@@ -153,7 +153,7 @@ def pointwise_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Es
 
 @conversion("ldp", "pointwise_lmip", Formula(
     "tight", PROVED, rising="epsilon", assumptions=(EVERY_PAIR,), note="approached by rare values",
-))  # fmt: skip
+))
 def pointwise_lmip_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Largest D(P_x || P_M) under epsilon-LDP and any prior: epsilon tanh(epsilon/2), approached by rare x.
 
@@ -168,7 +168,7 @@ def pointwise_lmip_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") 
     "tight",
     "Alvim et al., Differential privacy: on the trade-off between utility and information leakage (2011); " + PROVED,
     rising="epsilon inputs", assumptions=(EVERY_PAIR,),
-))  # fmt: skip
+))
 def maximal_leakage_from_ldp(
     epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: Information = "nats"
 ) -> Estimate:
@@ -187,7 +187,7 @@ def maximal_leakage_from_ldp(
 @conversion("mbp", "maximal_leakage", Formula(
     "tight", PROVED, rising="xi", falling="pi_min", assumptions=(FULL_SUPPORT,),
     note="tight at pi_min = 0; attained for uniform priors too",
-))  # fmt: skip
+))
 def maximal_leakage_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: Information = "nats") -> Estimate:
     """Largest maximal leakage under xi-MBP: min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min)).
 

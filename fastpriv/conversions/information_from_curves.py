@@ -55,11 +55,11 @@ _SAMPLE_ERROR = 9e-16  # relative: four units in the last place of a plain sampl
 @conversion("dp_curve", "kl", Formula(
     "tight", f"{NGO}, lemma 1, equation (20)", falling="decay",
     note="for probability measures; both directions of the curve",
-))  # fmt: skip
+))
 def kl_from_dp_curve(
     forward: Curve, backward: Curve, *, decay: NumberLike | None = None, rtol: float = 1e-8,
     max_evaluations: int | None = None, unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Kullback-Leibler divergence KL(P||Q) from the two curves H_{e^epsilon}(P||Q) and H_{e^epsilon}(Q||P).
 
     Parameters
@@ -99,11 +99,11 @@ def kl_from_dp_curve(
 @conversion("dp_curve", "ci_lmip", Formula(
     "as_published", f"{NGO}, theorem 1(b), equation (12)", falling="decay", assumptions=(EVERY_PAIR,),
     note="true, infinite where delta does not vanish; form='two_inputs' is sharp for two inputs",
-))  # fmt: skip
+))
 def ci_lmip_from_dp_curve(
     curve: Curve | GaussianMechanism, *, form: Literal["as_published", "two_inputs"] = "as_published",
     decay: NumberLike | None = None, rtol: float = 1e-8, max_evaluations: int | None = None, unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Context-independent mutual-information privacy mu that an LDP curve delta(epsilon) implies.
 
     Parameters
@@ -167,11 +167,11 @@ def ci_lmip_from_dp_curve(
 
 @conversion("lip_curve", "cd_lmip", Formula(
     "as_published", f"{NGO}, theorem 2(b), equation (14)", falling="decay", note="true, very loose",
-))  # fmt: skip
+))
 def cd_lmip_from_lip_curve(
     curve: Curve, *, decay: NumberLike | None = None, rtol: float = 1e-6, max_evaluations: int | None = None,
     unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Context-dependent mutual-information privacy mu that a LIP curve delta(epsilon) implies, as published.
 
     Parameters
@@ -210,11 +210,11 @@ def cd_lmip_from_lip_curve(
 @conversion("lip_curve", "cd_lmip", Formula(
     "bound", f"{NGO}, theorem 2(b) with both curves kept apart, equation (38)",
     note="from Python: takes prior and mechanism",
-))  # fmt: skip
+))
 def cd_lmip_from_hockey_sticks(
     prior: Pmf, mechanism: GaussianMechanism, *, rtol: float = 1e-6, max_evaluations: int | None = None,
     unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Bound of the mutual information of a prior under a Gaussian mechanism from both hockey-stick curves, worst point.
 
     Parameters
@@ -283,7 +283,7 @@ def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArra
     grid = validate.vector(
         "epsilon", epsilon, "at least 0 and finite", lambda e: (e >= 0) & (e < np.inf),
         remedy="Leave the infinite epsilon out; state decay, or end with a delta of 0.",
-    )  # fmt: skip
+    )
     columns = [delta, delta, delta]
     if isinstance(delta, Estimate):
         if delta.unit != "probability":
@@ -306,7 +306,7 @@ def _samples(name: str, epsilon: Any, delta: Any) -> tuple[FloatArray, FloatArra
     validate.real(
         "delta", value, "non-increasing in epsilon", lambda d: falls,
         remedy=f"More epsilon cannot need more delta: check {name}.",
-    )  # fmt: skip
+    )
     return grid, value, low, high
 
 
@@ -319,7 +319,7 @@ def _estimate(parts: list[IntegralBracket], curves: tuple[Curve, ...], unit: Inf
         kind="certified" if all(part.proved for part in parts) else "heuristic", unit="nats",
         method="; ".join(dict.fromkeys(part.method for part in parts)),
         cost={"evaluations": sum(part.evaluations for part in parts)},
-    )  # fmt: skip
+    )
     samples = [curve[1] for curve in curves if isinstance(curve, (tuple, list)) and isinstance(curve[1], Estimate)]
     kind, confidence = weakest(estimate, *samples, times=(1, *(int(np.size(delta.value)) for delta in samples)))
     return replace(estimate, kind=kind, confidence=confidence).to(unit)
@@ -338,7 +338,7 @@ def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:
     lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), LARGEST_DOUBLE / 2)
     return Estimate(
         value, lower, np.where(silent, 0.0, upper), kind="exact", unit="nats", method="closed form",
-    )  # fmt: skip
+    )
 
 
 def _gaussian_two_inputs(mechanism: GaussianMechanism) -> Estimate:

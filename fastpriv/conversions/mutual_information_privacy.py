@@ -73,7 +73,7 @@ def dp_delta_from_ci_lmip(mu: NumberLike, epsilon: NumberLike, *, unit: Informat
 @conversion("ci_lmip", "dp", Formula(
     "tight", f"{NGO}, theorem 1(a), equation (10), inverted", rising="mu", falling="delta",
     note="inf below the saturation level of delta",
-))  # fmt: skip
+))
 def dp_epsilon_from_ci_lmip(mu: NumberLike, delta: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Least epsilon such that every mu-CI-LMIP mechanism is (epsilon, delta)-LDP; inf below the saturation level.
 
@@ -93,7 +93,7 @@ def dp_epsilon_from_ci_lmip(mu: NumberLike, delta: NumberLike, *, unit: Informat
     return Estimate(
         np.clip(np.where(always, 0.0, value), lower, upper), lower, upper, kind="exact", unit="nats",
         method="bisection of equation (10)",
-    )  # fmt: skip
+    )
 
 
 @conversion(
@@ -102,11 +102,11 @@ def dp_epsilon_from_ci_lmip(mu: NumberLike, delta: NumberLike, *, unit: Informat
             domain="pi_min between 0 and 1", note="distributions without atoms get no guarantee"),
     Formula("as_published", f"{NGO}, theorem 2(a), equation (13)", rising="mu", falling="epsilon", holds=False,
             note="false: mutual information is a mean over x; 0.2918 against 0.1525 in figure 3"),
-)  # fmt: skip
+)
 def lip_delta_from_cd_lmip(
     mu: NumberLike, epsilon: NumberLike, pi_min: NumberLike | Pmf | None = None, *, form: TightOrPublished = "tight",
     unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Least delta such that every mu-CD-LMIP mechanism is (epsilon, delta)-LIP at a value of probability ``pi_min``.
 
     The maximum of q - e^epsilon p over q = pi_min p + (1 - pi_min) s with
@@ -150,12 +150,12 @@ def lip_delta_from_cd_lmip(
     return Estimate(
         estimate.value, np.minimum(larger.lower, estimate.lower), np.maximum(smaller.upper, estimate.upper),
         kind="exact", unit="probability", method=estimate.method,
-    )  # fmt: skip
+    )
 
 
 @conversion("pointwise_lmip", "approximate_lip", Formula(
     "tight", f"{NGO}, equation (13) under the condition that its proof needs", rising="mu", falling="epsilon",
-))  # fmt: skip
+))
 def lip_delta_from_pointwise_lmip(mu: NumberLike, epsilon: NumberLike, *, unit: Information = "nats") -> Estimate:
     """Least delta of (epsilon, delta)-LIP that follows from KL(P_x || P_M) <= mu for every x; 1 - e^-mu in the limit.
 

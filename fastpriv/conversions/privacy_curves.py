@@ -177,7 +177,7 @@ class WorstHockeyStickCurve:
 
     __slots__ = (
         "_high", "_log_moments", "_low", "_points", "_release", "_released_first", "_stations", "_vanishes_from",
-    )  # fmt: skip
+    )
 
     def __init__(self, prior: Pmf, mechanism: GaussianMechanism, released_first: bool) -> None:
         self._release = _release_distribution(prior, mechanism)
@@ -215,7 +215,7 @@ class WorstHockeyStickCurve:
         return Estimate(
             *(x.reshape(grid.shape) for x in (value, lower, upper)), kind="certified", unit="probability",
             method="worst point, by chords between stations", cost={"evaluations": evaluations},
-        )  # fmt: skip
+        )
 
     def tail(self, epsilon: float, rate: float) -> float:
         """Upper bound of the integral of e^(rate e) times the curve over e > ``epsilon``."""

@@ -25,7 +25,7 @@ __all__ = ["CONVERSIONS", "markdown", "rows", "table"]
 _MODULES = (
     bayesian_privacy, average_bayesian_privacy, information_and_leakage, mutual_information_privacy,
     information_from_curves, differential_privacy, renyi_privacy,
-)  # fmt: skip
+)
 CONVERSIONS: tuple[Conversion, ...] = tuple(
     declared for module in _MODULES for declared in DECLARED if module.__name__.endswith(f".{declared.module}")
 )  # in the order of the tables, whatever was imported first
@@ -108,11 +108,11 @@ def markdown() -> str:
         f"`fastpriv.conversions`: {tight} tight, {false} published ones that are **false** and kept under that label. "
         "Whoever has the source has the target. *tight*: no smaller number follows. *bound*: true, not known to be "
         "attained. *as published*: as printed, by `form=\"as_published\"` where the function has a better form.", "",
-    ]  # fmt: skip
+    ]
     for name in dict.fromkeys(row.source for row in CONVERSIONS):
         definition = NOTIONS[name].definition
         lines += [f"## From {NOTIONS[name].title} (`{name}`)", "", f"{definition[0].upper()}{definition[1:]}.", "",
-                  "| to | function | form | needs, valid | source | note |", "|---|---|---|---|---|---|"]  # fmt: skip
+                  "| to | function | form | needs, valid | source | note |", "|---|---|---|---|---|---|"]
         for row in CONVERSIONS:
             if row.source == name:
                 form = row.form.replace("_", " ") + ("" if row.holds else ", **FALSE**")

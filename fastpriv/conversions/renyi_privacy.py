@@ -55,7 +55,7 @@ _MOST_TANGENT_STEP = 1e15
     Formula("tight", f"{STEINKE}, theorem 4; {MIRONOV}, on randomised response", rising="epsilon order"),
     Formula("as_published", f"{BUN_STEINKE}, pure to concentrated privacy; monotonicity in the order",
             rising="epsilon order", note="true; near the least for small order times epsilon"),
-)  # fmt: skip
+)
 def rdp_from_ldp(epsilon: NumberLike, order: NumberLike, *, form: TightOrPublished = "tight") -> Estimate:
     """Largest Renyi divergence under pure privacy: that of randomised response.
 
@@ -105,7 +105,7 @@ def kl_from_rdp(renyi: NumberLike, order: NumberLike = 1.0, *, unit: Information
     Formula("as_published",
             "Dwork and Rothblum, Concentrated differential privacy (2016), the mean loss of pure privacy",
             rising="epsilon", note="true, loose for large epsilon; the mean of concentrated privacy"),
-)  # fmt: skip
+)
 def kl_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: Information = "nats") -> Estimate:
     """Largest Kullback-Leibler divergence under pure privacy: epsilon tanh(epsilon/2), of randomised response.
 
@@ -162,7 +162,7 @@ def dp_epsilon_from_rdp(
 
 @conversion("rdp", "dp", Formula(
     "bound", CANONNE, rising="renyi", falling="delta", joint="renyi", note="least over many orders",
-))  # fmt: skip
+))
 def dp_epsilon_from_rdp_curve(renyi: NumberLike, orders: ArrayLike, delta: NumberLike) -> Estimate:
     """Least epsilon at ``delta`` over many orders; ``renyi`` has the orders along its last axis.
 
@@ -193,7 +193,7 @@ def dp_delta_from_rdp(renyi: NumberLike, order: ArrayLike, epsilon: NumberLike) 
 
 @conversion("rdp", "dp", Formula(
     "bound", CANONNE, rising="renyi", falling="epsilon", joint="renyi", note="least over many orders",
-))  # fmt: skip
+))
 def dp_delta_from_rdp_curve(renyi: NumberLike, orders: ArrayLike, epsilon: NumberLike) -> Estimate:
     """Least delta at ``epsilon`` over many orders; ``renyi`` has the orders along its last axis.
 
@@ -251,7 +251,7 @@ def _curve(
 def _least_over_orders(
     columns: FloatArray, orders: FloatArray, target: FloatArray,
     at_one_order: TangentBound, unit: Unit, ceiling: float, zero: BoolArray | bool = False,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The least over the last axis; 0 without rounding where ``zero``."""
     values, errors = at_one_order(columns, orders, target[..., None])
     index = np.argmin(values, axis=-1)[..., None]
@@ -273,7 +273,7 @@ def _product(rho: FloatArray, order: FloatArray, method: str, of: FloatArray) ->
     Formula("tight", f"{STEINKE}; {PROVED}", rising="epsilon"),
     Formula("as_published", f"{BUN_STEINKE}, pure to concentrated privacy", rising="epsilon",
             note="true, loose for large epsilon"),
-)  # fmt: skip
+)
 def zcdp_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight") -> Estimate:
     """Least rho such that pure privacy gives rho-zCDP: epsilon tanh(epsilon/2), below epsilon^2/2.
 
@@ -293,7 +293,7 @@ def zcdp_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight") -> E
 
 @conversion("gdp", "zcdp", Formula(
     "tight", f"{BUN_STEINKE}, proposition on the Gaussian mechanism", rising="separation",
-))  # fmt: skip
+))
 def zcdp_from_gdp(separation: NumberLike) -> Estimate:
     """Least rho such that Gaussian privacy gives rho-zCDP: separation^2/2, that of two unit normal distributions.
 
@@ -368,7 +368,7 @@ def dp_delta_from_zcdp(rho: NumberLike, epsilon: NumberLike) -> Estimate:
 def _least_under_zcdp(
     rho: FloatArray, best: FloatArray, target: FloatArray, at_one_order: TangentBound, unit: Unit, ceiling: float,
     zero: BoolArray,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The least over the best order, 1 + ``best``, and some between 1 and it; the divergence is rho times the order."""
     smaller = np.minimum(best, _MOST_TANGENT_STEP)[..., None] * _STEP_FRACTIONS
     orders = 1.0 + np.concatenate([best[..., None], smaller], axis=-1)

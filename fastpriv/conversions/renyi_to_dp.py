@@ -52,7 +52,7 @@ _SECTIONS = 54
 def smaller_by_tangents(
     tangent_bound: TangentBound, value: FloatArray, error: FloatArray, renyi: FloatArray, order: FloatArray,
     target: FloatArray,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:
     """``value``, of the tangent with y = 0, and its error, or what the tangents give where that promises more.
 
     The tangent with y = 0 leaves out what K exceeds by 1 at most: a relative e^(-n r), not looked for below 2e-9.

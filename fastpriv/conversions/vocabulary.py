@@ -15,7 +15,7 @@ __all__ = [
     "BALLE_WANG", "BUN_STEINKE", "CANONNE", "DONG_ROTH_SU", "EVERY_PAIR", "FULL_SUPPORT",
     "HUMPHRIES", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "OPTIONS", "PARAMETERS", "PROVED", "STEINKE",
     "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
-]  # fmt: skip
+]
 
 # Papers that several conversions cite
 ZHANG_CHEN = "Zhang and Chen, Bridging privacy and robustness for trustworthy machine learning"
@@ -104,7 +104,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "type_one": _probability("Probability of a false alarm."),
     "group": _count("Number of records that change at once."),
-}  # fmt: skip
+}
 
 
 # options of conversions, most of them of whole curves: type and meaning
@@ -236,4 +236,4 @@ NOTIONS: dict[str, Notion] = {
         Notion("c1", "C1, C2, TV", "c1", "belief without protection, MBP and total variation of the protection"),
         Notion("c2", "C2", "c2", "(e^(2 xi) - 1) / 2"),
     )
-}  # fmt: skip
+}

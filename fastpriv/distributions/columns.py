@@ -57,7 +57,7 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d")  # a code such as 007, which names a cat
 def read_column(
     path: str | os.PathLike[str], column: str | None = None, *, missing: str = "error", sep: str | None = None,
     decimal: str | None = None, encoding: str | None = None, header: bool | None = None,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Read one column of numbers from a CSV or Parquet file.
 
     Parameters
@@ -115,7 +115,7 @@ def read_column(
 def read_categories(
     path: str | os.PathLike[str], column: str | None = None, *, missing: str = "error", sep: str | None = None,
     decimal: str | None = None, encoding: str | None = None, header: bool | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Read one column of categories from a CSV or Parquet file: the text of its cells.
 
     Parameters
@@ -294,7 +294,7 @@ class Column:
         decimal = self.decimal
         if not decimal:
             shown = next(cell for cell in self.cells if _COMMA_GROUPS.fullmatch(cell.strip())
-                         or _POINT_GROUPS.fullmatch(cell.strip())).strip()  # fmt: skip
+                         or _POINT_GROUPS.fullmatch(cell.strip())).strip()
             mark = "," if "," in shown else "."
             raise DomainError(
                 f"column must be numbers that can be read in one way; got {shown!r}, which may be "
@@ -334,7 +334,7 @@ def open_column(table: ColumnFile, column: str | None, missing: str) -> Column:
         return Column(
             name, file, cells, missing, table.decimal, table.decimal_commas_likely,
             header_inferred=table.header_inferred,
-        )  # fmt: skip
+        )
     name, cells, arrow = table.arrow(column)
     kind, types = cells.type, arrow.types
     if types.is_dictionary(kind):

@@ -63,7 +63,7 @@ class _UserDefined(ValueObject):
         self._set(
             _arguments=arguments, _warned=[], dimension=dimension, name=name, vectorized=vectorized,
             _function=PointFunction(argument, function, dimension, vectorized=vectorized, jit=jit, name=name),
-        )  # fmt: skip
+        )
 
     @property
     def form(self) -> Literal["jitted", "vectorized", "plain"]:
@@ -173,11 +173,11 @@ class Density(_UserDefined):
     def __init__(
         self, log_density: Any, sampler: Any = None, *, dimension: int, name: str | None = None, vectorized: bool =
         False, jit: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         arguments = {
             "log_density": log_density, "sampler": sampler, "dimension": dimension, "name": name,
             "vectorized": vectorized, "jit": jit,
-        }  # fmt: skip
+        }
         self._set_arguments("log_density", arguments)
         self._set(_sampler=None if sampler is None else Sampler("sampler", sampler, self.dimension))
 
@@ -320,11 +320,11 @@ class LogRatio(_UserDefined):
     def __init__(
         self, log_ratio: Any, sampler: Any, *, dimension: int, sampler_q: Any = None, name: str | None = None,
         vectorized: bool = False, jit: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         arguments = {
             "log_ratio": log_ratio, "sampler": sampler, "dimension": dimension, "sampler_q": sampler_q, "name": name,
             "vectorized": vectorized, "jit": jit,
-        }  # fmt: skip
+        }
         self._set_arguments("log_ratio", arguments)
         samplers = {"p": Sampler("sampler", sampler, self.dimension)}
         if sampler_q is not None:

@@ -106,7 +106,7 @@ class MixtureStack(Stack):
     def __init__(
         self, weights: ArrayLike, means: ArrayLike, sigmas: ArrayLike | None = None, *,
         covariances: ArrayLike | None = None, dimension: int = 1, errors: Literal["raise", "record"] = "raise",
-    ) -> None:  # fmt: skip
+    ) -> None:
         records = validate.choice("errors", errors, ("raise", "record")) == "record"
         d = validate.count("dimension", dimension)
         if (sigmas is None) == (covariances is None) or (covariances is not None and d == 1):
@@ -150,7 +150,7 @@ class MixtureStack(Stack):
             sigmas=np.broadcast_to(spread, rows + inner) if covariances is None else None,
             covariances=None if covariances is None else np.broadcast_to(spread, rows + inner),
             dimension=d, shape=rows[:-1], errors=MappingProxyType({}), records=records,
-        )  # fmt: skip
+        )
         doubtful = _invalid_weights(w, rows[-1]) | _any_invalid(m, 1 + len(vectors), MAX_MAGNITUDE)
         if covariances is None:
             doubtful = doubtful | _any_invalid(spread, 1 + len(inner), MAX_MAGNITUDE, 1 / MAX_MAGNITUDE)
@@ -212,7 +212,7 @@ class MixtureStack(Stack):
         return cls._of({
             "weights": mixture.weights, "means": mixture.means, "sigmas": sigmas, "covariances": covariances,
             "dimension": d, "shape": (), "errors": {}, "records": False,
-        })  # fmt: skip
+        })
 
     @property
     def components(self) -> int:

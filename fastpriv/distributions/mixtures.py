@@ -113,7 +113,7 @@ class GaussianMixture(ValueObject):
     def __init__(
         self, weights: ArrayLike, means: ArrayLike, sigmas: ArrayLike | None = None, *,
         covariances: ArrayLike | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if covariances is None and self._set_short(weights, means, sigmas):
             return
         w = validate.probabilities("weights", weights)

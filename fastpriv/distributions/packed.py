@@ -26,7 +26,7 @@ from ..kernels import _density, _matrix_product
 __all__ = [
     "MAX_MAGNITUDE", "CommonCoordinates", "Packed", "affine_image", "draw_samples", "log_density",
     "log_density_information", "mixture_log_density", "pack", "pack_together", "point_rows",
-]  # fmt: skip
+]
 
 MAX_MAGNITUDE = 1e300  # of a point, a standard deviation, a variance, and of the inverses of the last two
 ISOTROPIC, DIAGONAL, FULL = range(3)  # values of ``Packed.form``
@@ -203,7 +203,7 @@ def _packed_from_factors(weights: FloatArray, means: FloatArray, factors: FloatA
 def _assembled(
     form: int, weights: FloatArray, means: FloatArray, log_determinants: LongDoubleArray, scales: FloatArray,
     spreads: FloatArray,
-) -> Packed:  # fmt: skip
+) -> Packed:
     """The pack with its constants, which are formed in extended precision."""
     log_weights = np.log(weights.astype(np.longdouble))
     constants = log_weights - log_determinants - means.shape[1] / 2 * np.log(2 * np.longdouble(np.pi))

@@ -55,7 +55,7 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
 def exact_estimate(
     dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod | None,
     by_reduction: Callable[[ModuleType], ExactMethod], *arguments: Any, **options: Any,
-) -> Estimate | None:  # fmt: skip
+) -> Estimate | None:
     """The exact or certified estimate; None where it has to be sampled, or samples are forced.
 
     ``by_reduction`` takes the method for mixtures in d dimensions out of ``reductions.factored_quantities``, which is

@@ -26,7 +26,7 @@ __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_vari
 def hockey_stick_divergence(
     p: Distribution | LogRatio, q: Distribution | None = None, epsilon: NumberLike = 0.0, *, both: bool = False,
     sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """H_{e^epsilon}(P||Q), the smallest delta for which P(E) <= e^epsilon Q(E) + delta for every event E.
 
     Parameters
@@ -87,7 +87,7 @@ def hockey_stick_divergence(
 def log_hockey_stick_divergence(
     p: Distribution | LogRatio, q: Distribution | None = None, epsilon: NumberLike = 0.0, *, both: bool = False,
     sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Natural logarithm of H_{e^epsilon}(P||Q), for divergences far below 1e-300.
 
     Parameters
@@ -134,7 +134,7 @@ def log_hockey_stick_divergence(
 def total_variation(
     p: Distribution | LogRatio, q: Distribution | None = None, *, sampling: Sampling | None = None,
     **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Total variation distance, sup_E |P(E) - Q(E)| = H_1(P||Q).
 
     Parameters

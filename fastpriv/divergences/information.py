@@ -24,7 +24,7 @@ __all__ = ["entropy", "information_of_settings", "label_information", "mutual_in
 def entropy(
     p: GaussianMixture | MixtureStack, *, certified: bool = False, sampling: Sampling | None = None,
     unit: Information = "nats", **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Differential entropy, minus the integral of p log p, in nats.
 
     Parameters
@@ -94,7 +94,7 @@ def entropy(
 def label_information(
     p: GaussianMixture | MixtureStack, *, certified: bool = False, sampling: Sampling | None = None,
     unit: Information = "nats", **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Mutual information I(C; X) of the component C of a mixture and the sample X, in nats.
 
     With the points of a discrete input as means and the noise as shared covariance this is I(input; input + noise),
@@ -162,7 +162,7 @@ def label_information(
 def mutual_information(
     prior: Pmf | PmfStack, sigma: NumberLike, *, certified: bool = False, n_jobs: int | None = None,
     unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """I(X; X + N(0, sigma^2)) of a discrete input in one dimension with Gaussian noise, in nats.
 
     For inputs in more dimensions take ``label_information``.

@@ -23,7 +23,7 @@ __all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
 def kl_divergence(
     p: Distribution | LogRatio, q: Distribution | None = None, *, both: bool = False, certified: bool = False,
     sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Kullback-Leibler divergence KL(P||Q), the mean of log(p/q) under P, in nats.
 
     It is finite for every pair of Gaussian mixtures.
@@ -115,7 +115,7 @@ def kl_divergence(
 def jensen_shannon(
     p: Distribution | LogRatio, q: Distribution | None = None, *, certified: bool = False,
     sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Jensen-Shannon divergence (KL(P||M) + KL(Q||M)) / 2, M = (P + Q)/2, in nats; at most log 2.
 
     Parameters
@@ -184,7 +184,7 @@ def jensen_shannon(
 def renyi_divergence(
     p: Distribution | LogRatio, q: Distribution | None = None, order: NumberLike = 2.0, *, certified: bool = False,
     sampling: Sampling | None = None, unit: Information = "nats", **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Renyi divergence of a positive order a, log(integral of p^a q^(1-a)) / (a - 1), in nats.
 
     Parameters

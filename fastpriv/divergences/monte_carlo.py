@@ -299,7 +299,7 @@ def _trivial_estimate(forward: Estimate, epsilon: FloatArray, logs: bool) -> Est
     return Estimate(
         value, np.full(epsilon.shape, least), upper, kind="statistical", unit=forward.unit, method=forward.method,
         confidence=forward.confidence, cost={**forward.cost, **spent},
-    )  # fmt: skip
+    )
 
 
 def _epsilon_groups(
@@ -369,7 +369,7 @@ def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
         samples=sum(outcome.samples for outcome in outcomes),
         replicates=sum(outcome.replicates for outcome in outcomes),
         stages=max(outcome.stages for outcome in outcomes), repeatable=all(outcome.repeatable for outcome in outcomes),
-    )  # fmt: skip
+    )
 
 
 # Problems with proposals
@@ -464,7 +464,7 @@ def _run(
 def _estimate(
     outcome: RunOutcome, request: Request, unit: Unit, shape: tuple[int, ...], gap: float,
     names: tuple[str, str] = ("p", "q"), widened: bool = False,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The outcome as an Estimate: its tail judged, widened by the gap of the weights and by rounding."""
     value, lower, upper = (np.array(numbers, dtype=np.float64).reshape(shape) for numbers in outcome.estimates)
     if outcome.largest_values is not None and outcome.distribution != "tilted" and np.isfinite(value).all():
@@ -485,7 +485,7 @@ def _estimate(
     return Estimate(
         value, lower, upper, kind="statistical", unit=unit, method=outcome.method, confidence=request.confidence,
         cost=outcome.cost,
-    )  # fmt: skip
+    )
 
 
 def _moved_outward(end: FloatArray, direction: float, unit: Unit) -> FloatArray:

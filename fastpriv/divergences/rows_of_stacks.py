@@ -90,7 +90,7 @@ class Stacks(NamedTuple):
         w, m, s = (
             np.broadcast_to(field, self.shape + field.shape[len(stack.shape) :])
             for field in (stack.weights, stack.means, stack.sigmas) if field is not None
-        )  # fmt: skip
+        )
         return w, m, s
 
 
@@ -152,14 +152,14 @@ def hockey_stick(
     kernel = functools.partial(_settle_curves, both, grid.reshape(both.size, math.prod(points)), logs, deadline)
     k = sum(stack.components for stack in both.stacks)
     return _row_by_row(both, grid, points, request, answer, unit=unit, trivial=trivial, kernel=kernel,
-                       work=k * k + k * math.prod(points))  # fmt: skip
+                       work=k * k + k * math.prod(points))
 
 
 def quantity(
     distributions: Mapping[str, Any], request: Request, exact: Callable[..., Estimate] | None,
     function: Callable[..., Estimate], *, parameter: FloatArray | None = None, integral: str = "",
     trivial: tuple[float, float, float] = (0.0, 0.0, math.inf), **options: Any,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """A quantity in nats of stacks, row by row.
 
     ``exact`` is its method in one dimension, and ``function`` that of the public interface, both of mixtures, of the
@@ -183,7 +183,7 @@ def quantity(
 
     k = sum(stack.components for stack in stacks.stacks)
     return _row_by_row(stacks, grid, points, request, answer, unit="nats", trivial=trivial, kernel=kernel,
-                       work=(k * k + k) * max(math.prod(points), 1))  # fmt: skip
+                       work=(k * k + k) * max(math.prod(points), 1))
 
 
 class _Settled(NamedTuple):
@@ -216,7 +216,7 @@ def _settle_curves(
         _hockey_stick_curves.stack_curves(
             *fields, levels, part[chosen], both.shape, monotone_pieces.MAX_DOUBLE_WIDTH, logs, deadline.expiry, rows,
             some,
-        )  # fmt: skip
+        )
         cost[chosen], redone[chosen] = some, monotone_pieces.is_wide(rows).any(axis=-1)
         return rows
 
@@ -243,7 +243,7 @@ def _settle_curves(
 def _settle(
     stacks: Stacks, grid: FloatArray | None, integral: str, certified: bool, deadline: Deadline, part: IndexArray,
     numbers: FloatArray,
-) -> _Settled:  # fmt: skip
+) -> _Settled:
     """Integrals of these rows by one call of the kernel; those of its answers that single calls give are written."""
     count = numbers.shape[2]
     position = np.unravel_index(part, stacks.shape) if stacks.shape else ()
@@ -269,7 +269,7 @@ def _settle(
         _quadrature.stack_integrals(
             _quadrature.KINDS[kind], *chosen_columns, of_order, *result[0], *result[1:3], certified, deadline.expiry,
             MAX_EXPONENTIALS, result[3],
-        )  # fmt: skip
+        )
         out[:, chosen], status[chosen], bits[chosen], cost[chosen] = result
     good = status == _quadrature.SETTLED
     if integral in ("js", "entropy"):  # which have no other means to narrow a bracket
@@ -289,7 +289,7 @@ def _row_by_row(
     stacks: Stacks, grid: FloatArray | None, points: tuple[int, ...], request: Request,
     answer: Callable[..., Estimate], *, unit: Unit, trivial: tuple[float, float, float],
     kernel: Callable[[IndexArray, FloatArray], _Settled] | None = None, work: int = 1,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The estimates of all rows as one, each by ``answer`` of its mixtures, its points, and options of its sampling.
 
     A ``kernel`` goes first: it writes the numbers of the rows that it settles, and ``work`` is that of a row.
@@ -351,4 +351,4 @@ def _row_by_row(
         *(item.reshape(stacks.shape + points) for item in numbers), kind=kind, unit=unit,
         method="; ".join(methods) or "no rows", cost=cost,
         confidence=request.confidence if kind == "statistical" else None,
-    )  # fmt: skip
+    )

@@ -98,7 +98,7 @@ class BatchGradient(ValueObject):
     def softmax_regression(
         cls, records: ArrayLike, labels: ArrayLike, weights: ArrayLike, size: int, sigma: float, *,
         clip: float | None = None,
-    ) -> BatchGradient:  # fmt: skip
+    ) -> BatchGradient:
         """Gradients of the cross-entropy of softmax regression at given weights.
 
         Parameters
@@ -260,7 +260,7 @@ class BatchGradient(ValueObject):
         rounding = 1.01 * UNIT_ROUNDOFF * longest / scale * self.size * (
             (classes + roundings) * math.sqrt(square)
             + (norm_roundings + (self.size - 1.0) * roundings) * longest / (2.0 * self.size)
-        ) + 3.0 * UNIT_ROUNDOFF * (quadratic + normaliser[0] + abs(normaliser[1])) + 1e-100  # fmt: skip
+        ) + 3.0 * UNIT_ROUNDOFF * (quadratic + normaliser[0] + abs(normaliser[1])) + 1e-100
         largest = max(float(np.max(np.abs(side))) for side in (linear, pairwise) if side is not None)
         if not max(quadratic, rounding, largest) < 1e250:
             raise DomainError(

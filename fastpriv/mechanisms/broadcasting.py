@@ -99,7 +99,7 @@ class _SettingsOf:
 def _each_setting(
     function: Callable[..., Any], bound: inspect.BoundArguments, signature: inspect.Signature,
     levels: frozenset[str], elements: frozenset[str],
-) -> Any:  # fmt: skip
+) -> Any:
     n_jobs, progress = bound.arguments.pop("n_jobs", None), bound.arguments.pop("progress", None)
     passed = dict(bound.arguments)
     columns: dict[str, _SettingsOf] = {}

@@ -111,7 +111,7 @@ class RandomizedResponse(AnyChannel):
         # with a = e^low, b = e^high: e^epsilon - 1 = (a - 1)(b - 1) / (a + b + k - 2); both sides divided by b
         denominator = math.exp(low - high) + 1.0 + _times_exp(self.k - 2, -high)
         return RandomizedResponse(self.k, math.log1p(math.expm1(low) * -math.expm1(-high) / denominator)
-                                  if low < 700 else low - math.log(denominator))  # fmt: skip
+                                  if low < 700 else low - math.log(denominator))
 
     def _type_classes(self, prior: FloatArray | None) -> TypeClasses:
         """A class for each distinct probability of the released secret; its groups are that secret and all others."""
@@ -122,7 +122,7 @@ class RandomizedResponse(AnyChannel):
         groups = [column.reshape(-1) for column in distinct.with_other_secrets()]
         relative = np.tile([0.0, -self.epsilon], len(distinct.value))
         return TypeClasses(distinct.log_count, distinct.log_count - math.log(self.k) + self.log_gain,
-                           np.arange(0, relative.size + 1, 2), relative, *groups, gap=distinct.gap)  # fmt: skip
+                           np.arange(0, relative.size + 1, 2), relative, *groups, gap=distinct.gap)
 
     def _extreme_log_ratios(self, prior: FloatArray | None) -> ExtremeLogRatios:
         return self._type_classes(prior).extreme_log_ratios()

@@ -73,7 +73,7 @@ class GaussianMechanism(ValueObject):
         noise = validate.real(
             "sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf),
             remedy="Pass the standard deviation of the noise; without noise there is no privacy curve.",
-        )  # fmt: skip
+        )
         span = None
         if sensitivity is not None:
             at_least_0 = "at least 0 and finite"
@@ -106,7 +106,7 @@ class GaussianMechanism(ValueObject):
         target = validate.real(
             "delta", delta, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1),
             remedy="delta = 0 needs infinite noise, delta = 1 needs none.",
-        )  # fmt: skip
+        )
         return cls._of_least_noise(special.gaussian_noise, epsilon, "delta", target, sensitivity)
 
     @classmethod
@@ -127,7 +127,7 @@ class GaussianMechanism(ValueObject):
         target = validate.real(
             "log_delta", log_delta, "finite and below 0", lambda x: (x > -np.inf) & (x < 0),
             remedy="Pass the natural logarithm of a delta strictly between 0 and 1.",
-        )  # fmt: skip
+        )
         return cls._of_least_noise(special.gaussian_noise_from_log_delta, epsilon, "log_delta", target, sensitivity)
 
     @classmethod

@@ -430,7 +430,7 @@ def _set_of_rank(rank: int, size: int, k: int) -> IntArray:
 def _classes_by_membership(
     distinct: DistinctProbabilities, inside: NDArray[Any], outside: NDArray[Any], log_total: FloatArray,
     log_outputs: FloatArray, epsilon: float, omitted: float = 0.0,
-) -> TypeClasses:  # fmt: skip
+) -> TypeClasses:
     """Classes of sets, shape (c, v), by how many secrets of each distinct probability are inside and outside."""
     counts = np.concatenate([inside, outside], axis=1)
     relative = np.repeat([0.0, -epsilon], inside.shape[1]) * np.ones((len(counts), 1))
@@ -443,7 +443,7 @@ def _classes_by_membership(
     starts = np.concatenate([[0], np.cumsum(nonempty.sum(axis=1))])
     return TypeClasses(log_outputs, log_total, starts, relative[nonempty], mass[nonempty],
                        (log_counts + log_value)[nonempty], log_value[nonempty], log_value[nonempty],
-                       omitted_mass=omitted, gap=distinct.gap)  # fmt: skip
+                       omitted_mass=omitted, gap=distinct.gap)
 
 
 def _classes_without_false_ones(
@@ -462,7 +462,7 @@ def _classes_without_false_ones(
         relative[1 : 2 * v : 2] = -epsilon if log_p > -math.inf else 0.0
     starts = np.append(np.arange(0, width * v + 1, width), width * v + v)
     return TypeClasses(np.append(distinct.log_count, 0.0), np.append(distinct.log_count + log_p, not_p), starts,
-                       relative, *groups, gap=distinct.gap)  # fmt: skip
+                       relative, *groups, gap=distinct.gap)
 
 
 def _set_extremes(prior: FloatArray | None, k: int, fewest: int, most: int, epsilon: float) -> ExtremeLogRatios:

@@ -35,7 +35,7 @@ from .discrete.stack_quantities import StackWithPriors, quantities, stack_estima
 
 __all__ = [
     "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -162,7 +162,7 @@ class AverageBayesianPrivacy(Result):
 def abp(
     prior: Prior, mechanism: Mechanism, *, release: ArrayLike | None = None, secret: ArrayLike | None = None,
     belief: ArrayLike | None = None, n_jobs: int | None = None, progress: Progress = None,
-) -> AverageBayesianPrivacy:  # fmt: skip
+) -> AverageBayesianPrivacy:
     """Average Bayesian privacy: root of JS(expected posterior || belief), the release drawn at the true value.
 
     Parameters

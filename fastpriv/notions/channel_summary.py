@@ -98,7 +98,7 @@ def summary(
     prior: Prior, mechanism: Mechanism, *, posteriors: Posteriors = None, release: ArrayLike | None = None,
     secret: ArrayLike | None = None, belief: ArrayLike | None = None, n_jobs: int | None = None,
     progress: Progress = None,
-) -> ChannelSummary:  # fmt: skip
+) -> ChannelSummary:
     """LDP, MBP, LIP, mutual information, vulnerability, leakage, ABP and all posteriors of a channel under a prior.
 
     Parameters

@@ -219,7 +219,7 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
     return Estimate(
         value, min(lower, value), max(upper, value), kind=kind, unit="nats",
         method=f"largest divergence; {largest.method}", cost={"divergences": evaluations},
-    )  # fmt: skip
+    )
 
 
 def _divergence_caps(prior: Pmf, sigma: float, grouped: GroupedAtoms) -> FloatArray:

@@ -61,7 +61,7 @@ def bayes_vulnerability(
 def min_entropy_leakage(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None,
     unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Min-entropy leakage: log of how much likelier the best guess gets by the release.
 
     Parameters
@@ -95,7 +95,7 @@ def min_entropy_leakage(
 def maximal_leakage(
     prior: Prior, mechanism: Mechanism, *, n_jobs: int | None = None, progress: Progress = None,
     unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Maximal leakage, log sum_w max_d Q[d, w] over the secrets of positive prior probability.
 
     Parameters

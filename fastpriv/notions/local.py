@@ -32,14 +32,14 @@ from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, i
 from .discrete.stack_quantities import quantity
 
 __all__ = ["cd_lmip", "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_delta", "lip_epsilon", "log_lip_delta",
-           "pointwise_lmip"]  # fmt: skip
+           "pointwise_lmip"]
 
 
 @broadcasting(itself=(ChannelStack, GaussianMechanism))
 def ldp_epsilon(
     prior: Prior, mechanism: Mechanism, *, on_support: bool = False, n_jobs: int | None = None,
     progress: Progress = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Pure local differential privacy: the largest log ratio of the probabilities of a release, in nats.
 
     Parameters
@@ -113,7 +113,7 @@ def lip_epsilon(
 def ldp_delta(
     prior: Prior, mechanism: Mechanism, epsilon: NumberLike, *, on_support: bool = False, n_jobs: int | None = None,
     progress: Progress = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Optimal LDP curve over the secrets: sup over x, x' of H_{e^epsilon}(P_x || P_x').
 
     Parameters
@@ -295,7 +295,7 @@ def lip_curves(
 def cd_lmip(
     prior: Prior, mechanism: Mechanism, *, certified: bool = False, n_jobs: int | None = None,
     progress: Progress = None, unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Context-dependent local mutual-information privacy: the mutual information I(X; M(X)).
 
     Parameters
@@ -395,7 +395,7 @@ def ci_lmip(
 def pointwise_lmip(
     prior: Prior, mechanism: Mechanism, *, certified: bool = False, n_jobs: int | None = None,
     progress: Progress = None, unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Pointwise local mutual-information privacy, sup over x of KL(P_x || P_M).
 
     Mutual information is the mean of these divergences under the prior; a bound for every x needs their supremum.

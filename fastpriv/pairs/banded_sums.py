@@ -69,7 +69,7 @@ _LEAST_SUM = 1e-280
 def banded_pair(
     below: tuple[float, ...], bins_below: int, above: tuple[float, ...], bins_above: int, dominating: AllocationPair,
     dominated: AllocationPair,
-) -> BandedPair | None:  # fmt: skip
+) -> BandedPair | None:
     """The pair of the removal of a record; None for loadings out of range."""
     used = [c for c in (*below, *above) if c > 0.0]
     wide = not used or min(used) < max(_LEAST_LOADING, _LEAST_RATIO * max(used)) or max(used) > _LARGEST_LOADING

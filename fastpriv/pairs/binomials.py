@@ -59,7 +59,7 @@ _TWO_PI_CORRECTION = np.log(2 * np.longdouble(np.pi)) - np.longdouble("1.8378770
 _FIRST = np.arange(1, 16, dtype=np.longdouble)
 _FIRST_STIRLING = np.array([np.log(np.longdouble(math.factorial(int(i)))) for i in _FIRST]) - (
     (_FIRST + 0.5) * np.log(_FIRST) - _FIRST + np.longdouble("1.8378770664093454835606594728112353") / 2
-)  # fmt: skip
+)
 
 
 def _stirling(n: Any) -> Any:

@@ -30,7 +30,7 @@ from .protocol import BoundingPairs, DominatingPair, FrozenRecord
 __all__ = [
     "CurvePair", "NamedFields", "PairObject", "PrivacyCurves", "Tails", "WorstPairCurve", "normal_noise",
     "pair_of_curves", "refuse_second",
-]  # fmt: skip
+]
 
 # P(L > epsilon), Q(L > epsilon), P(L <= epsilon) and Q(L <= epsilon), L = log dP/dQ: lower and upper bounds
 Tails = Callable[[FloatArray], FloatArray]

@@ -102,7 +102,7 @@ def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
     low, high = 0, _MAX_POINTS
     while high - low > 1:
         grid = np.unique(np.round(np.geomspace(low + 1, high, _SEARCH_POINTS)).astype(np.int64) if low == 0
-                         else np.linspace(low + 1, high, _SEARCH_POINTS).astype(np.int64))  # fmt: skip
+                         else np.linspace(low + 1, high, _SEARCH_POINTS).astype(np.int64))
         small = np.flatnonzero(certified(curve, np.asarray(grid * interval, dtype=np.float64)).upper <= limit)
         if not small.size:
             break
@@ -204,7 +204,7 @@ def moved_to_grid(
         right = np.maximum(np.ceil((losses + np.abs(losses) * _SPLIT_ERROR) / h).astype(np.int64), left + 1)
         share = np.clip(np.expm1(left * h - losses) / np.expm1((left - right) * h), 0, 1)  # of the neighbour above
         targets = [(at, np.asarray(masses * part * (1 + _SPLIT_ERROR), dtype=np.float64))
-                   for at, part in ((left, 1 - share), (right, share))]  # fmt: skip
+                   for at, part in ((left, 1 - share), (right, share))]
     first = min(int(at.min()) for at, _ in targets)
     total = np.zeros(max(int(at.max()) for at, _ in targets) - first + 1)
     for at, mass in targets:

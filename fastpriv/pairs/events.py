@@ -59,7 +59,7 @@ from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair
 __all__ = [
     "ApproximateDP", "BoundedRange", "BoundedRangePair", "DiscreteGaussianMechanism", "PermuteAndFlip", "RenyiDP",
     "RenyiPair", "TreeAggregation", "ZeroConcentratedDP", "extended",
-]  # fmt: skip
+]
 
 _DIGITS = 400  # of decimals: e^epsilon - 1 keeps 70 of them for the smallest double
 # bound: proved - e^-epsilon below it has no double, and counts as 0
@@ -127,7 +127,7 @@ class ApproximateDP(PairObject):
         deltas = validate.vector("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         if levels.shape != deltas.shape:
             raise ShapeError(f"delta must have one entry for each of the {levels.size} epsilons; got {deltas.size}. "
-                             "Pass one each.")  # fmt: skip
+                             "Pass one each.")
         self._set(epsilon=levels.copy(), delta=deltas.copy())
 
     def _bounding_pairs(self) -> BoundingPairs:
@@ -160,7 +160,7 @@ def _convex_minorant(points: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     hull: list[tuple[Any, Any]] = []
     for x, y in sorted(points):
         while len(hull) > 1 and ((y - hull[-2][1]) * (hull[-1][0] - hull[-2][0])
-                                 <= (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0])):  # fmt: skip
+                                 <= (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0])):
             hull.pop()
         if not hull or x > hull[-1][0]:
             hull.append((x, y))
@@ -245,7 +245,7 @@ def _pair_of_range(width: float, largest: float) -> tuple[DominatingPair, ...]:
         p = np.array([np.expm1(t - e), np.exp(t - e) * np.expm1(-t)]) / np.expm1(-e)
         q = np.array([np.exp(-t) * np.expm1(t - e), np.expm1(-t)]) / np.expm1(-e)
     result = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING * (1 + width),
-                           EXTENDED_ROUNDING * (1 + width))  # fmt: skip
+                           EXTENDED_ROUNDING * (1 + width))
     return result.alternatives[0]
 
 
@@ -372,7 +372,7 @@ class DiscreteGaussianMechanism(PairObject):
         error = EXTENDED_ROUNDING * (0.25 * _LOG_LEAST_MASS + 8) + x.size * float(np.finfo(np.longdouble).eps)
         selected = np.flatnonzero(masses >= _LEAST_MASS)
         beyond = next_above(float(2 * masses[0] / -np.expm1(-(2 * wide + 1) / scale))
-                            + float(masses[masses < _LEAST_MASS].sum()) + _LEAST_MASS, 4)  # fmt: skip
+                            + float(masses[masses < _LEAST_MASS].sum()) + _LEAST_MASS, 4)
         step = 1 + d % 2  # losses are multiples of d / sigma^2, or odd ones of half of it
         exact = Fraction(d) / (step * variance)
         interval = float(exact)
@@ -446,7 +446,7 @@ class TreeAggregation(PairObject):
         if not sizes:
             raise DomainError("leaves must have at least one tree; got none. Pass the steps of each tree.")
         self._set(leaves=sizes if several else sizes[0], sigma=_positive("sigma", sigma),
-                  sensitivity=_at_least_0("sensitivity", sensitivity))  # fmt: skip
+                  sensitivity=_at_least_0("sensitivity", sensitivity))
 
     def _bounding_pairs(self) -> BoundingPairs:
         largest = max(self.leaves) if isinstance(self.leaves, tuple) else self.leaves
@@ -472,7 +472,7 @@ class RenyiPair(DominatingPair):
         """What nothing more than the moments is known of lies between 0 and 1."""
         shape = np.shape(epsilon)
         return Estimate(np.ones(shape), np.zeros(shape), np.ones(shape), kind="certified", unit="probability",
-                        method="Renyi divergences")  # fmt: skip
+                        method="Renyi divergences")
 
     def reversed(self) -> RenyiPair:
         """The guarantee holds for it too."""
@@ -591,7 +591,7 @@ class RenyiDP(PairObject):
         bounds = validate.vector("epsilons", epsilons, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
         if above.shape != bounds.shape:
             raise ShapeError(f"epsilons must have one entry for each of the {above.size} orders; got {bounds.size}. "
-                             "Pass one each.")  # fmt: skip
+                             "Pass one each.")
         self._set(orders=above.copy(), epsilons=bounds.copy())
 
     def _bounding_pairs(self) -> BoundingPairs:

@@ -196,7 +196,7 @@ def _reduced(covariances: tuple[Fraction, ...]) -> _Reduced:
     loadings = vectors[:, 1:] * np.sqrt(np.maximum(values[1:], 0.0))
     rows = [[Fraction(x) for x in row] for row in loadings.tolist()]
     remainder = [exact[i][j] - sum((x * y for x, y in zip(rows[i], rows[j], strict=True)), Fraction(0))
-            for i in range(b) for j in range(b)]  # fmt: skip
+            for i in range(b) for j in range(b)]
     low, high = max(min(remainder), Fraction(0)), max(remainder)
     ends = square_root_enclosure((low / 4, high / 4)) if low > 0 else (0.0, square_root_enclosure((high, high))[1])
     p = _least_mean(g)
@@ -204,7 +204,7 @@ def _reduced(covariances: tuple[Fraction, ...]) -> _Reduced:
     return _Reduced(
         float(g[0, 0]), math.sqrt(square), loadings, *ends,
         float(p @ g @ p), max(float(used @ np.log(b * used)), 0.0), p @ loadings,
-    )  # fmt: skip
+    )
 
 
 def _least_mean(g: FloatArray) -> FloatArray:
@@ -305,7 +305,7 @@ def _log_average(loadings: FloatArray, z: FloatArray) -> tuple[FloatArray, Float
     """log A for each column of z, and a bound of its error."""
     d, halves = len(z), 0.5 * (loadings**2).sum(axis=1)
     exponents = [sum((z[j] * row[j] for j in range(d)), np.zeros(z.shape[1])) - half
-                 for row, half in zip(loadings, halves, strict=True)]  # fmt: skip
+                 for row, half in zip(loadings, halves, strict=True)]
     size = sum((np.abs(z[j]) * np.abs(loadings[:, j]).max() for j in range(d)), np.zeros(z.shape[1]))
     top = functools.reduce(np.maximum, exponents)
     # A / e^top is at least 1 / b, and 1 plus a mean of b terms, each of which errs by less than b + 6 roundings
@@ -344,7 +344,7 @@ def _sums_of_lattice(
             logs += density + side * (density_error + 4 * UNIT_ROUNDOFF * np.abs(logs))
             sums[row] = special.logaddexp(sums[row], special.log_sum_exp(logs))
     rounding = UNIT_ROUNDOFF * (0.2 * min(size, points) * (2.0 + math.log(points))
-                                + (12.0 + 4.0 * points / size) * (2.0 + np.abs(sums)))  # fmt: skip
+                                + (12.0 + 4.0 * points / size) * (2.0 + np.abs(sums)))
     lower, upper = sums[0] - rounding[0], sums[1] + rounding[1]
     outside = _log_points_outside(problem, epsilon, adds, spacing * counts, spacing)
     upper = np.logaddexp(upper, outside) + 4 * UNIT_ROUNDOFF * (1.0 + np.abs(upper))
@@ -375,7 +375,7 @@ def _log_points_outside(
 def _within_rule_error(
     problem: _Reduced, epsilon: FloatArray, adds: bool, spacing: FloatArray, shift: FloatArray, lower: FloatArray,
     upper: FloatArray,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:
     """The sums moved by kappa."""
     angles = shift * np.abs(problem.loadings).max(axis=0, initial=0.0) * (1.0 + _ALLOWANCE)
     growth = 0.5 * shift**2 + 0.5 * (angles / (2.0 * problem.half_low)) ** 2 if problem.half_low else np.inf

@@ -46,7 +46,7 @@ from ..kernels import _positive_sums
 
 __all__ = [
     "AtomicLaw", "LawsOfSum", "SumBounds", "SumTerm", "log_normal_cells", "log_normal_sum", "log_normal_sum_near",
-]  # fmt: skip
+]
 
 # bound: tested by kernels/test_special_accuracy - relative error of ndtr_difference: 6 ulps, and room
 _NORMAL_ERROR = 16 * UNIT_ROUNDOFF
@@ -331,7 +331,7 @@ def _sum(first: LawsOfSum, second: LawsOfSum, edges: FloatArray) -> LawsOfSum:
     return LawsOfSum(
         below, above, first.mass_error + second.mass_error + 4 * error,
         max(first.position_error, second.position_error) + 4 * error,
-    )  # fmt: skip
+    )
 
 
 def _from_cells(
@@ -358,7 +358,7 @@ def _lower_law(edges: FloatArray, mass: FloatArray, moment: FloatArray) -> Atomi
 def _upper_law(
     edges: FloatArray, mass: FloatArray, moment: FloatArray, moment_error: FloatArray, mass_error: FloatArray,
     infinite: float, last: float = 0.0,
-) -> AtomicLaw:  # fmt: skip
+) -> AtomicLaw:
     """Each cell divided between its ends, either of them raised by what the errors allow."""
     width = np.diff(edges)
     right, slack = np.clip(moment / width, 0.0, mass), moment_error / width

@@ -195,7 +195,7 @@ def losses_of_dp_accounting(name: str, pld: Any) -> list[PrivacyLoss]:
             PrivacyLoss(int(item._lower_loss), float(item._discretization),
                         np.maximum(np.asarray(item._probs, dtype=np.float64), 0.0),
                         min(max(float(item._infinity_mass), 0.0), 1.0)) for item in dense
-        ]  # fmt: skip
+        ]
     except AttributeError:
         raise DomainError(
             f"{name} must be a PrivacyLossDistribution of dp_accounting; got {validate.shown(pld)}. Make one by "

@@ -38,7 +38,7 @@ __all__ = [
     "SampledPair",
     "renyi_of_sum",
     "rounded_outward",
-]  # fmt: skip
+]
 
 # bound: none - distance of means, in standard deviations, from which moments are not tried: its square is no double
 LARGEST_DISTANCE = 1e154

@@ -391,7 +391,7 @@ def _product(bounding: BoundingPairs) -> tuple[DominatingPair, ...]:
     for pair in discrete:
         p, q = np.multiply.outer(p, pair.p).ravel(), np.multiply.outer(q, pair.q).ravel()
     errors = [1.01 * sum(getattr(pair, name) for pair in pairs) + len(pairs) * _EXTENDED
-              for name in ("p_relative_error", "q_relative_error")]  # fmt: skip
+              for name in ("p_relative_error", "q_relative_error")]
     result = bounding_atoms(p, q, (p > 0.0) & (q > 0.0), *errors)
     return () if result.dominated else result.dominating
 
@@ -474,7 +474,7 @@ class PoissonSampled(PairObject):
         self._set(
             base=_checked_base(base), rate=_checked_rate(rate),
             relation=validate.choice("relation", relation, _RELATIONS),
-        )  # fmt: skip
+        )
         if self.relation == "replace_one":
             _line(self.base, 'relation="replace_one"')
         else:
@@ -555,7 +555,7 @@ class FixedSizeSampled(PairObject):
         if records == 1 and neighbours == "add_or_remove":
             raise DomainError("size must be at least 2 for a smaller data set with records; got 1. Pass the larger.")
         self._set(base=_checked_base(base), size=records, sample=validate.count("sample", sample, 0, most),
-                  replacement=again, relation=neighbours)  # fmt: skip
+                  replacement=again, relation=neighbours)
         noise = _line(self.base, "a sample of fixed size")
         if again and isinstance(noise, LaplaceMechanism):
             raise DomainError(
@@ -631,7 +631,7 @@ class TruncatedPoissonSampled(PairObject):
             base=_checked_base(base), size=records, rate=_checked_rate(rate),
             cap=validate.count("cap", cap, 1, records),
             relation=validate.choice("relation", relation, _RELATIONS),
-        )  # fmt: skip
+        )
         _line(self.base, "a truncated sample")
 
     def _bounding_pairs(self) -> BoundingPairs:

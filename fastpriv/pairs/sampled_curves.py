@@ -36,7 +36,7 @@ from .protocol import USUAL_WIDTH, DominatingPair, FrozenRecord
 __all__ = [
     "AddedCurve", "CompositionBase", "LabelledPair", "LaplaceBase", "LogCurvePair", "PairBase",
     "SampledCurve", "whole",
-]  # fmt: skip
+]
 
 Bracket = tuple[FloatArray, FloatArray]  # logarithms, from below and from above
 LogCurve = Callable[[FloatArray], Bracket]

@@ -286,7 +286,7 @@ class Selected(PairObject):
         pair, concrete = _read_base(self.base)
         if self.order is None:
             below = tuple(part for item in concrete for order in ("largest", "smallest")
-                          for part in _of_monotone(item, self.runs, order))  # fmt: skip
+                          for part in _of_monotone(item, self.runs, order))
             forward: Any = CompositionBase(self.base, "forward") if pair is None else PairBase(pair)
             backward: Any = CompositionBase(self.base, "backward") if pair is None else PairBase(pair.reversed())
             return BoundingPairs((_SelectionBound(forward, backward, self.runs, 1),), below or ((),))
@@ -389,7 +389,7 @@ class _SelectionBound(DominatingPair):
         upper = np.where(upper > 0.0, np.minimum(mean * upper * (1.0 + _OUTWARD) + tiny, 1.0), 0.0)
         upper = upper.reshape(np.shape(epsilon))
         return Estimate(upper, np.zeros(upper.shape), upper, kind="certified", unit="probability",
-                        method="bound for any order of scores")  # fmt: skip
+                        method="bound for any order of scores")
 
     def reversed(self) -> _SelectionBound:
         """Q against P."""
@@ -443,7 +443,7 @@ class _SelectedGaussian(DominatingPair):
                 rows[0, index] *= level <= _LARGEST_LEVEL
         lower, upper = (row.reshape(np.shape(epsilon)) for row in rows)
         return Estimate(lower + 0.5 * (upper - lower), lower, upper, kind="certified", unit="probability",
-                        method="crossings of selected densities")  # fmt: skip
+                        method="crossings of selected densities")
 
     def _ends(self, cells: int) -> FloatArray:
         low, high = sorted((self.p_mean, self.q_mean))
@@ -455,12 +455,12 @@ class _SelectedGaussian(DominatingPair):
             p_left, p_right, q_left, q_right = (
                 self.runs._log_slope(np.exp(special.log_ndtr(mean - y)))
                 for mean in (self.p_mean, self.q_mean) for y in (left, right)
-            )  # fmt: skip
+            )
             centre, slope = 0.5 * (self.p_mean + self.q_mean), self.p_mean - self.q_mean
             linear = np.sort([slope * (left - centre), slope * (right - centre)], axis=0)
             size = [np.where(np.isfinite(x), np.abs(x), 0.0) for x in linear]
             error = _LOSS_ERROR * (1.0 + abs(slope)) * (
-                1.0 + np.maximum(*size) + np.abs(p_left) + np.abs(q_left) + np.abs(centre))  # fmt: skip
+                1.0 + np.maximum(*size) + np.abs(p_left) + np.abs(q_left) + np.abs(centre))
             low, high = p_left - q_right + linear[0] - error, p_right - q_left + linear[1] + error
         return np.nan_to_num(low, nan=-np.inf, posinf=np.inf, neginf=-np.inf), np.nan_to_num(
             high, nan=np.inf, posinf=np.inf, neginf=-np.inf
@@ -479,7 +479,7 @@ class _SelectedGaussian(DominatingPair):
                 for y, tails, better in ((left, logs[:2], above), (right, logs[2:], above_right)):
                     log = np.minimum(*tails)
                     rounding = UNIT_ROUNDOFF * (1.0 + abs(mean)) * np.where(np.isfinite(y), 4.0 + np.abs(y), 0.0) * (
-                        2.0 + np.where(np.isfinite(y), np.abs(y - mean), 0.0))  # fmt: skip
+                        2.0 + np.where(np.isfinite(y), np.abs(y - mean), 0.0))
                     relative = _NORMAL_ERROR * (1.0 - np.where(np.isfinite(log), log, 0.0)) + rounding
                     slope = self.runs.mean * np.exp(self.runs._log_slope(better))
                     error += np.exp(log) * relative * slope * (1.0 + 1e-6)
@@ -498,7 +498,7 @@ class _SelectedGaussian(DominatingPair):
             a, b = pending[0][wide], pending[1][wide]
             middle = 0.5 * (a + b)
             a, b = (np.concatenate([*two, pending[i][~wide]])
-                    for i, two in enumerate(((a, middle), (middle, b))))  # fmt: skip
+                    for i, two in enumerate(((a, middle), (middle, b))))
             low, high = self._loss_bounds(a, b)
             sure, doubtful = low > level, (low <= level) & (high > level)
             parts.append((a[sure], b[sure]))

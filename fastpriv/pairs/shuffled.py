@@ -141,7 +141,7 @@ class LargestOfPairs(DominatingPair):
         sides = ("value", above), ("lower", below), ("upper", above)
         numbers = (np.max([getattr(item, name) for item in some], axis=0) for name, some in sides)
         return Estimate(*numbers, kind="certified", unit="probability",
-                        method="sum over outcomes, the largest of all data sets")  # fmt: skip
+                        method="sum over outcomes, the largest of all data sets")
 
     def reversed(self) -> LargestOfPairs:
         """The pair itself: the ones and the zeros exchanged."""
@@ -220,7 +220,7 @@ class Shuffled(PairObject):
             randomizer = validate.scalar(
                 "randomizer", randomizer, "a local epsilon, at least 0 and finite, or a randomiser",
                 lambda x: (x >= 0) & (x < np.inf), remedy="Pass RandomizedResponse(k, epsilon), or the epsilon alone.",
-            )  # fmt: skip
+            )
         n = validate.count("n", n, 1, _MOST_REPORTS)
         if not validate.flag("adaptive", adaptive) and not isinstance(randomizer, RandomizedResponse):
             raise DomainError(
@@ -284,7 +284,7 @@ class Shuffled(PairObject):
         items = range(self.n) if every else (*mixed, others)
         pairs = tuple(_of_ones(j, others, self.local_epsilon) for j in items)
         largest = [LargestOfPairs(pairs, fixed, self.local_epsilon, 1)
-                   for fixed in sorted({len(pairs) - 1, (len(pairs) // 2) if every else 0})]  # fmt: skip
+                   for fixed in sorted({len(pairs) - 1, (len(pairs) // 2) if every else 0})]
         if every and not self.adaptive:
             above = largest[-1]
         return BoundingPairs((above,), tuple((item,) for item in largest))
@@ -341,12 +341,12 @@ class ShuffledBatches(PairObject):
     def __init__(
         self, base: GaussianMechanism, batches: int, epochs: int = 1,
         relation: Literal["replace_one", "zero_out"] = "replace_one",
-    ) -> None:  # fmt: skip
+    ) -> None:
         validate.instance("base", base, GaussianMechanism)
         normal_noise(base, "base.")
         self._set(base=base, batches=validate.count("batches", batches, 1, _MAX_STEPS),
                   epochs=validate.count("epochs", epochs),
-                  relation=validate.choice("relation", relation, ("replace_one", "zero_out")))  # fmt: skip
+                  relation=validate.choice("relation", relation, ("replace_one", "zero_out")))
 
     def _bounding_pairs(self) -> BoundingPairs:
         sigma, span = normal_noise(self.base)

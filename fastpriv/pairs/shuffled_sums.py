@@ -225,7 +225,7 @@ def _sum_over_clones(levels: _Levels, part: slice, budget: float) -> FloatArray:
     walked = float((warmup + rows * float(c[-1]) + 2.0 - start).max())
     relative = (4 * walked + rows.size + stride + 64) * UNIT_ROUNDOFF + float(errors.max() + start_errors.max())
     return _assembled(levels, part, reference, result[0], result[-1], relative, BINOMIAL_ERROR * c,
-                      levels.left_out(levels.log_moment[part], part, 1.0))  # fmt: skip
+                      levels.left_out(levels.log_moment[part], part, 1.0))
 
 
 @lru_cache(maxsize=2**15)  # grids with other tails ask for the same levels
@@ -275,7 +275,7 @@ def _sum_over_counts(levels: _Levels, i: int) -> FloatArray:
     relative += float(sum(part[1].max() for part in parts))
     sums = np.array(result).reshape(2, 1)
     rows_of_level = _assembled(levels, slice(i, i + 1), reference, sums, sums, relative, 4 * BINOMIAL_ERROR * c,
-                               left_out)  # fmt: skip
+                               left_out)
     return rows_of_level[:, 0]
 
 
@@ -315,7 +315,7 @@ def clone_loss(curve: ShuffleSum, interval: float, tail: float, dominating: bool
     cells = result.astype(np.longdouble)
     share = c[:-1] - cells[1] / np.where(cells[0] > 0, cells[0], 1)  # mean of Y / N
     p, q = (2 * cells[0] * part / (1 + levels.e) for part in (1 - share + levels.e * share,
-                                                              levels.e * (1 - share) + share))  # fmt: skip
+                                                              levels.e * (1 - share) + share))
     if not dominating:
         doubtful = 2 * cells[2] * (1 - c[:-1] + levels.e * c[:-1]) / (1 + levels.e)
         return _merged_loss(p + doubtful, q + doubtful * np.exp(-x_log[:-1]), relative + 1e-14, interval, tail)
@@ -380,7 +380,7 @@ def _best_tilt(q: float, r: float, c: float, a0: float, a1: float) -> float:
 def _assembled(
     levels: _Levels, part: slice, reference: Any, above: FloatArray, below: FloatArray, relative: float, shift: Any,
     left_out: Any,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Logarithms from the sums of shortfalls and of probabilities, with all errors."""
     relative += levels.factor_error + 1e-16
     scale = reference + levels.log_factor[part]

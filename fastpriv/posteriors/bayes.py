@@ -33,7 +33,7 @@ METHODS: dict[type[Likelihood], str] = {
     likelihoods.DefaultLikelihood: "groups", likelihoods.ProductLikelihood: "products",
     likelihoods.IndexLikelihood: "dense", likelihoods.ShardedLikelihood: "shards",
     SubsetLikelihood: "subsets", DenseLikelihood: "dense",
-}  # fmt: skip
+}
 
 
 def posterior(
@@ -41,7 +41,7 @@ def posterior(
     top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
     progress: parallel.Progress = None, executor: executors.ExecutorLike = None,
     store: Path | None = None,
-) -> Posterior:  # fmt: skip
+) -> Posterior:
     """The posterior over the secrets after one release.
 
     Parameters

@@ -137,7 +137,7 @@ class Pass:
             pairs = _posterior.divergence_sums(
                 block.likelihood, block.prior, inputs.log_prior, evidence.weight, evidence.high, evidence.low,
                 probabilities,
-            )  # fmt: skip
+            )
             return tuple(part for pair in pairs for part in pair), np.empty(0), np.empty(0, dtype=np.int64)
         size = min(self.top, BLOCK)
         weights, indices = np.empty(size), np.empty(size, dtype=np.intp)
@@ -216,7 +216,7 @@ def two_passes(
         cost={"secrets": evidence.size, "passes": 1 if second is None else 2, **cost},
         _probabilities=None if second is None else _probability_function(inputs, evidence),
         **_estimates(sums, total, evidence, inputs),
-    )  # fmt: skip
+    )
 
 
 def _merged_evidence(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -330,13 +330,13 @@ def _estimates(
         "entropy": _estimate(entropy, entropy_error + omitted, 0.0, ceiling),
         "kl": kl, "js": js, "max_log_ratio": log_ratio(sums.most), "min_log_ratio": log_ratio(sums.least),
         "vulnerability": _estimate(top_probability, top_error, 0.0, 1.0, "probability"),
-    }  # fmt: skip
+    }
 
 
 def _divergences(
     second: tuple[float, ...], evidence: Evidence, inputs: LikelihoodAndPrior, most: float, entropy: float,
     roundings: float,
-) -> tuple[Estimate, Estimate, float]:  # fmt: skip
+) -> tuple[Estimate, Estimate, float]:
     """KL, JS, and the error of the corrected log evidence, without the gap of the prior."""
     excess, divergence, js = second[0] + second[1], second[2] + second[3], second[4] + second[5]
     largest_ratio = max(most - evidence.high - evidence.low, 0.0)

@@ -41,7 +41,7 @@ from .result import Options, Posterior, Top, index_array
 __all__ = [
     "GroupPosterior", "GroupedDomain", "Groups", "closed_form_posterior", "default_domain", "dense_domain", "posterior",
     "uniform_groups",
-]  # fmt: skip
+]
 
 # bound: none - sums farther from 1 are refused
 _SUM_TOLERANCE = 1e-9
@@ -239,7 +239,7 @@ def posterior(likelihood: DefaultLikelihood, prior: Any, options: Options) -> Po
         extremes=result.extremes, log_sum=log_sum, js=result.js, map_index=domain.most_probable(joint, 1)[0][0],
         ties=ties, top=Top(index_array(indices, domain.size), np.exp(log_posterior[groups])),
         cost={"groups": len(domain.groups.counts)}, _probabilities=probabilities,
-    )  # fmt: skip
+    )
 
 
 def default_domain(likelihood: DefaultLikelihood, prior: Any) -> GroupedDomain | None:
@@ -282,7 +282,7 @@ def dense_domain(logs: FloatArray, prior: FloatArray | None, log_prior: bool) ->
 def _domain(
     size: int, exceptions: NDArray[Any], member: NDArray[Any], default: int, counts: list[int], logs: FloatArray,
     priors: FloatArray | None, log_prior: bool = True,
-) -> GroupedDomain:  # fmt: skip
+) -> GroupedDomain:
     """Drop groups that are empty or without a prior; one past the last group stands for them."""
     selected = np.array([count > 0 for count in counts])
     if priors is not None:
@@ -355,7 +355,7 @@ def _prior_groups(counts: list[int], prior: FloatArray, log_likelihood: FloatArr
 def closed_form_posterior(
     size: int, method: str, *, log_evidence: Ball, entropy: Ball, kl: Ball, extremes: tuple[Ball, Ball], log_sum: Ball,
     js: Ball, js_kind: Kind = "exact", **others: Any,
-) -> Posterior:  # fmt: skip
+) -> Posterior:
     """A Posterior whose estimates are balls, clipped to the ranges of the quantities."""
 
     def estimate(
@@ -369,7 +369,7 @@ def closed_form_posterior(
         max_log_ratio=estimate(extremes[0]), min_log_ratio=estimate(extremes[1]),
         vulnerability=estimate((-log_sum).exp(), 0.0, 1.0, "probability"),
         js=estimate(js, 0.0, LOG_2_ABOVE, kind=js_kind), **others,
-    )  # fmt: skip
+    )
 
 
 def _log_counts(counts: list[int]) -> tuple[Ball, list[int], Any]:

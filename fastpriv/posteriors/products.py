@@ -76,7 +76,7 @@ def posterior(likelihood: ProductLikelihood, prior: Any, options: Options) -> Po
         js_kind="certified", map_index=indices[0], ties=math.prod(parts[kind].ties for kind in order),
         top=Top(index_array(indices[: options.top], size), np.array(top_probabilities[: options.top])),
         cost={"coordinates": len(coordinates), "distributions": len(factors)}, _probabilities=probabilities,
-    )  # fmt: skip
+    )
 
 
 def _coordinates(likelihood: Likelihood, prior: Any) -> list[tuple[Likelihood, Any]]:

@@ -23,7 +23,7 @@ __all__ = ["INT64_LIMIT", "Options", "Posterior", "Top", "index_array", "npy_str
 
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",
-)  # fmt: skip
+)
 INT64_LIMIT = 2**63  # secrets; indices of larger domains are Python integers
 
 

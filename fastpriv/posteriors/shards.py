@@ -104,7 +104,7 @@ def _shard_ranges(blocks: int, number: int | None, parts: int) -> list[range]:
 def _run_pass(
     work: _ShardPass, shards: list[range], stage: int, store: ResultStore, report: Callable[[int], None],
     options: Options,
-) -> list[bytes]:  # fmt: skip
+) -> list[bytes]:
     """What the shards return in this pass, in order; those in the store are not computed again."""
     offset = stage * len(shards)
     stored = ((key - offset, payload) for key, payload in store.items(offset, offset + len(shards) - 1))
@@ -120,7 +120,7 @@ def _run_pass(
     outcomes = executors.completed(
         work, (shards[index] for index in missing), executor=options.executor, n_jobs=options.n_jobs,
         max_attempts=_MAX_ATTEMPTS,
-    )  # fmt: skip
+    )
     try:
         for task, outcome in outcomes:
             index = missing[task]
@@ -189,7 +189,7 @@ def _identity(inputs: LikelihoodAndPrior, shards: int, top: int, out: str | None
     return {
         "computation": "posterior of shards", "secrets": str(inputs.length), "number of shards": str(shards),
         "top": str(top), "out": str(out), "data": _fingerprint(inputs),
-    }  # fmt: skip
+    }
 
 
 def _fingerprint(inputs: LikelihoodAndPrior) -> str:

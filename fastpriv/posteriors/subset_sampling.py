@@ -130,7 +130,7 @@ class _Chain(NamedTuple):
 def sampled_subset_posterior(
     likelihood: SubsetLikelihood, *, sweeps: int = 1024, chains: int = 8, temperatures: int | None = None,
     confidence: float = 0.95, rng: RNGLike = None, n_jobs: int | None = None, progress: Progress = None,
-) -> SampledSubsetPosterior:  # fmt: skip
+) -> SampledSubsetPosterior:
     """The posterior over subsets that are too many for ``posterior``, by sampling.
 
     Parameters
@@ -307,7 +307,7 @@ def _result(
         map_index=best.best, mixed=mixed, r_hat=r_hat, log_likelihood_r_hat=log_r_hat, effective_samples=samples,
         temperatures=ladder, exchange_rates=np.mean([chain.exchanges for chain in chains], axis=0),
         cost={"sweeps": blocks * steps // likelihood.members, "chains": number, "temperatures": ladder.size},
-    )  # fmt: skip
+    )
 
 
 def _samples_of_mean(values: FloatArray) -> float:

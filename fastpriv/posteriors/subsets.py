@@ -100,7 +100,7 @@ def posterior(likelihood: SubsetLikelihood, prior: Any, options: Options) -> Pos
     return Posterior(
         size=total, **numbers, map_index=map_index, ties=int(sums.first.ties), top=Top(indices, of_subsets(indices)),
         cost={"subsets": total, "passes": 2}, _probabilities=probabilities,
-    )  # fmt: skip
+    )
 
 
 def _require_enumerable(pool: int, members: int, total: int) -> None:
@@ -230,7 +230,7 @@ def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> d
     kl_error = 1.01 * (
         delta * spread + UNIT_ROUNDOFF * k * (400.0 + 4.0 * (2.0 + max(up, 0.0))) + (k + abs(e)) * e_error
         + 4 * UNIT_ROUNDOFF * abs(e) + e_error**2
-    )  # fmt: skip
+    )
     js_error = 1.01 * (
         (delta + abs(correction) + e_error) * min(0.6, 0.5 * spread) + UNIT_ROUNDOFF * (1000.0 * sums.js + 2.0 * spread)
     )
@@ -290,4 +290,4 @@ def _inclusion(likelihood: SubsetLikelihood, sums: _SubsetSums, error: float, la
     return Estimate(
         value, np.maximum(value * (1.0 - relative) - 1e-290, 0.0), np.minimum(value * (1.0 + relative) + 1e-290, 1.0),
         kind="certified", unit="probability", method=method,
-    )  # fmt: skip
+    )

@@ -247,7 +247,7 @@ def information(report: Any, ax: Any = None) -> Any:
     ax.text(
         report.sigma[-1], entropy * 1.12, f"all there is: {entropy:.3g} bits", ha="right", va="bottom", fontsize=8.5,
         color=FAINT,
-    )  # fmt: skip
+    )
     ax.fill_between(report.sigma, bits.lower, bits.upper, color=FAINT, alpha=0.5, lw=0)
     ax.plot(report.sigma, bits.value, color=INK, lw=1.4, marker="o", ms=2.6)
     rows = _shown_rows(report)
@@ -257,7 +257,7 @@ def information(report: Any, ax: Any = None) -> Any:
     ax.text(
         0.03, 0.05, f"bounds ({bits.kind}): within {width} of the value", fontsize=8, color=FAINT,
         transform=ax.transAxes,
-    )  # fmt: skip
+    )
     least = float(np.min(bits.value[bits.value > 0], initial=entropy))
     ax.set(xscale="log", yscale="log", xlabel=r"noise $\sigma$, unit of the column", ylabel="bits")
     ax.set_ylim(least / 4.0, entropy * 3.0)
@@ -373,7 +373,7 @@ def comparison(report: Any) -> Any:
     figure.legend(
         handles.values(), handles.keys(), loc="upper right", bbox_to_anchor=(0.985, 1 - 0.42 / height),
         ncols=len(handles), frameon=False, fontsize=9.5,
-    )  # fmt: skip
+    )
     figure.text(0.065, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK)
     source, font = label(", ".join(dict.fromkeys(assessment.source for assessment in report)), _SWEEP_SOURCE_WIDTH)
     text = f"{source}; upper bounds, hollow where no more than a bound is known"
@@ -420,7 +420,7 @@ def panels_of_comparison(report: Any, column_name: str) -> list[tuple[str, Calla
                 prior_vulnerability = float(assessments[0].prior.probabilities.max())
                 ax.axhline(prior_vulnerability, color=FAINT, lw=1.0, ls=_LONG_DASHES)
                 ax.text(0.99, prior_vulnerability, "without a release", color=FAINT, fontsize=8, ha="right", va="top",
-                        transform=ax.get_yaxis_transform())  # fmt: skip
+                        transform=ax.get_yaxis_transform())
                 ax.margins(y=0.09)
             else:
                 ax.set_yscale("log")
@@ -463,10 +463,10 @@ def _draw_delta_curves(ax: Any, report: Any, floor: float, legend_title: str) ->
     ]
     if max(float(np.max(line.get_ydata(), initial=0.0)) for line in ax.lines) < floor:
         ax.text(0.5, 0.6, rf"$\delta$ is below {floor:g} at all of these $\varepsilon$", transform=ax.transAxes,
-                ha="center", fontsize=10, color=FAINT)  # fmt: skip
+                ha="center", fontsize=10, color=FAINT)
     handles = [*handles, *styles] if legend_title else styles
     legend = ax.legend(handles=handles, title=legend_title or None, title_fontsize=9.5, fontsize=9, edgecolor="none",
-                       framealpha=0.9, loc="lower left")  # fmt: skip
+                       framealpha=0.9, loc="lower left")
     legend._legend_box.align = "left"
     return epsilon
 

@@ -63,7 +63,7 @@ def audit(
     ax.plot(
         result.audited[finite], bounds[finite], color=shade(0.4), lw=1.4, marker="o" if one_run else None, ms=4,
         label="lower bound at each alone",
-    )  # fmt: skip
+    )
     false = result.epsilon.kind == "heuristic"
     ax.axhline(
         float(result.epsilon.lower),

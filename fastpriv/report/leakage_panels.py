@@ -57,7 +57,7 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
     scales = [outcome.protection.scale for family in families.values() for outcome in family]
     ends = (np.log10(min(scales)), np.log10(max(scales))) if scales else (0.0, 0.0)
     indices = [(element, ends[1] + _GAP * (k + 1.5)) for k, element in enumerate(others)] if scales else [
-        (other, _GAP * k) for k, other in enumerate(others)]  # fmt: skip
+        (other, _GAP * k) for k, other in enumerate(others)]
     if null:
         null_estimate = getattr(outcomes[0].estimate, f"{quantity}_null")
         ax.axhspan(
@@ -118,10 +118,10 @@ def _draw_family(ax: Any, points: Any, quantity: str, text: str, colour: Any) ->
     errors = [numbers[:, 0] - numbers[:, 1], upper - numbers[:, 0]]
     joined = text != "no noise"
     ax.errorbar(indices, numbers[:, 0], np.maximum(errors, 0.0), fmt="s", ms=4.0, color=colour, elinewidth=1.1,
-                capsize=2.0, lw=1.5, ls="-" if joined else "none", label=f"attacks: {text}")  # fmt: skip
+                capsize=2.0, lw=1.5, ls="-" if joined else "none", label=f"attacks: {text}")
     name = "kappa_3_smoothed" if quantity == "kappa_3" else quantity
     known = [(index, getattr(item.exact, name).value) for item, index in points if item.exact is not None]
     if known:
         x, y = np.array(known).T
         ax.plot(x, y, "o", mfc="none", mec=colour, ms=8.0, mew=1.4, lw=1.2, ls=(0, (4, 2)) if joined else "none",
-                color=colour)  # fmt: skip
+                color=colour)

@@ -35,7 +35,7 @@ _ROUNDING = 1e-9
 def profile(
     curves: Estimate | Pair | Sequence[Estimate] | Sequence[Pair], epsilon: ArrayLike | None = None, *,
     labels: Sequence[str] | str | None = None, title: str = "Privacy profile", ax: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     r"""Draw privacy profiles: curves of delta over epsilon, each with the space between its bounds.
 
     Parameters
@@ -163,7 +163,7 @@ def _delta(estimate: Estimate, end: str) -> FloatArray:
 def composed_profile(
     log_delta: Estimate, epsilon: ArrayLike, *, accountants: Sequence[tuple[str, str, ArrayLike]] = (),
     title: str = "Composition", ax: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Draw the delta of a composition with its bounds, on an axis of its logarithm without a floor.
 
     Parameters

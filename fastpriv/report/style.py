@@ -38,7 +38,7 @@ from ..base.numerics import FloatArray, IntArray
 __all__ = [
     "ALERT", "BAR", "FAINT", "INK", "axes_or_new", "check_result", "label", "new_figure", "panel", "positive", "shade",
     "styled",
-]  # fmt: skip
+]
 
 # Colours: of text and lines, of what is in the background, of bars, of what is false or broken.
 INK, FAINT, BAR, ALERT = "#1f2430", "#8a90a0", "#cfd6e4", "#c8553d"

@@ -120,7 +120,7 @@ def interval(
     stage_bounds = stage_interval(
         [(stage.n, stage.means) for stage in stages], level, request.side, low=low, high=high, skewness=skewness,
         deviation=deviation,
-    )  # fmt: skip
+    )
     lower, upper = stage_bounds.lower, stage_bounds.upper
     if not any(stage.infinite_ratio for stage in stages):  # no density is 0, so an infinite mean is one that overflowed
         lower = np.where(np.isfinite(stage_bounds.value), lower, low)
@@ -177,7 +177,7 @@ def _log_ratio_rounding(stages: list[Stage]) -> float:
 def _bounds_of_constant(
     problem: SamplingProblem, stages: list[Stage], moments: PointMoments | None, level: float, request: Request,
     bounds: tuple[FloatArray, FloatArray],
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:
     """Bounds of the mean of f, of order 1 / N, proved by N independent points with equal values.
 
     With m = 1 - a^(1 / N), a set of a mass of at most 1 - m holds N points with probability at most a, also where

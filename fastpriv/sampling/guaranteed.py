@@ -96,7 +96,7 @@ def run_guaranteed(
         results = ordered(
             task, range(done, done + tasks), executor=request.executor, n_jobs=request.n_jobs,
             progress=request.progress,
-        )  # fmt: skip
+        )
         try:
             for block_state, seen, new in results:
                 state.merge(block_state)
@@ -125,7 +125,7 @@ def run_guaranteed(
     return RunOutcome(
         estimates, problem.distribution, "random batches", stopped, samples, state.count // BATCH, 1, None, repeatable,
         replicates_equal=log_ratios is not None and log_ratios.ratios_equal, integrals=integrals,
-    )  # fmt: skip
+    )
 
 
 def _task_batches(problem: SamplingProblem, request: Request) -> int:

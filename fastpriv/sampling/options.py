@@ -36,7 +36,7 @@ __all__ = [
     "TimeBudget",
     "never_expired",
     "sampling_request",
-]  # fmt: skip
+]
 
 Side = Literal["both", "lower", "upper"]
 IntervalKind = Literal["replicates", "guaranteed"]
@@ -147,11 +147,11 @@ class Sampling:
         seconds = validate.scalar(
             "max_seconds", self.max_seconds, "positive", lambda x: x > 0,
             remedy="Pass seconds, or infinity for no limit.",
-        )  # fmt: skip
+        )
         confidence = validate.scalar(
             "confidence", self.confidence, "between 0 and 1, both excluded", lambda x: (x > 0) & (x < 1),
             remedy="Write 0.95 for 95 %.",
-        )  # fmt: skip
+        )
         side = validate.choice("side", self.side, SIDES)
         tolerance = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
         rtol, atol = (validate.scalar(name, getattr(self, name), *tolerance) for name in ("rtol", "atol"))
@@ -160,7 +160,7 @@ class Sampling:
         validated = {
             "confidence": confidence, "side": side, "rtol": rtol, "atol": atol, "max_samples": samples,
             "max_seconds": seconds, "interval": interval,
-        }  # fmt: skip
+        }
         for name, value in validated.items():
             object.__setattr__(self, name, value)
 

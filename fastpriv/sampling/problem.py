@@ -29,7 +29,7 @@ from ..kernels import _sample_terms
 __all__ = [
     "DOMINATING_SHARE", "DistributionPair", "EvaluableDensity", "Integrand", "LogDensities", "RatioSide",
     "SamplableDensity", "SampleSource", "SamplingProblem", "Term", "distribution_pair", "proposal_problem",
-]  # fmt: skip
+]
 
 # Costs are in units of one component times one coordinate of a mixture's log density.
 DRAWING_COST = 40.0  # of drawing a sample, for each coordinate
@@ -338,7 +338,7 @@ class DistributionPair:
         return SamplingProblem(
             distribution, sources, self.p, self.q, (), integrand, user_density=not self.both_mixtures,
             monitors_tail=heavy or not (self.both_mixtures or integrand.bounded),
-        )  # fmt: skip
+        )
 
 
 def distribution_pair(p: Any, q: Any, root: SeedSequence) -> DistributionPair:

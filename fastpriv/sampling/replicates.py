@@ -33,7 +33,7 @@ from .statistics.tail_index import LargestValues, PointMoments
 __all__ = [
     "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values", "empty_sums",
     "log_ratio_sums", "segment_sum", "segments", "tile_size",
-]  # fmt: skip
+]
 
 ComponentArray = NDArray[np.int32]
 Tile = tuple[SampleSource, LogDensities, FloatArray | None]  # a source, densities at its points, their weights
@@ -137,7 +137,7 @@ def tile_size(dimension: int) -> int:
 def segments(
     problem: SamplingProblem, points: str, root: SeedSequence, key: tuple[int, ...], replicates: int, n: int, *,
     collects_moments: bool = True,
-) -> Segments:  # fmt: skip
+) -> Segments:
     """So many replicates, cut by a fixed amount of work."""
     tile, size = tile_size(problem.dimension), int(SEGMENT_COST / _point_cost(problem))
     least = tile if size >= tile else TILE_LEAST
@@ -196,7 +196,7 @@ def add_q_samples(
 def batch_values(
     problem: SamplingProblem, root: SeedSequence, key: tuple[int, ...], batches: int, size: int,
     threshold: float = math.inf, log_ratios: LogRatioSums | None = None,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """min(f, threshold), shape (e, size, batches), at the points of independent stratified batches of ``size`` each.
 
     Point k of a batch stands at (k + U) / n among the n of its source, with a U of its own: points are independent, and
@@ -245,7 +245,7 @@ def _drawn(
 def _batch_tiles(
     problem: SamplingProblem, source: SampleSource, root: SeedSequence, key: tuple[int, ...], batches: int, count: int,
     log_ratios: LogRatioSums | None,
-) -> Iterator[FloatArray]:  # fmt: skip
+) -> Iterator[FloatArray]:
     """f of ``count`` points of a source in every batch, a tile at a time."""
     uniforms = np.empty(count * batches)
     _draw.uniforms(random_streams.stream_words(root, (*key, 0), _draw.SEED_WORDS), uniforms)
@@ -305,7 +305,7 @@ def _streams(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
 def _densities_at(
     problem: SamplingProblem, source: SampleSource, component: ComponentArray, z: FloatArray,
     workspace: FloatArray | None = None,
-) -> tuple[LogDensities, FloatArray | None]:  # fmt: skip
+) -> tuple[LogDensities, FloatArray | None]:
     """Log densities at the points that components and standard normals z make, and the weights of the points."""
     mixture = source.distribution
     assert isinstance(mixture, Packed)

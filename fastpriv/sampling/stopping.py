@@ -79,7 +79,7 @@ class RunOutcome:
         return {
             "samples": self.samples, "replicates": self.replicates, "stages": self.stages, "stopped": self.stopped,
             "repeatable": self.repeatable,
-        }  # fmt: skip
+        }
 
 
 @dataclass
@@ -118,7 +118,7 @@ class _SampledRun:
         results = ordered(
             work.summed, range(len(work)), executor=request.executor, n_jobs=request.n_jobs,
             progress=request.progress, brief=work.cost <= BRIEF_COST,
-        )  # fmt: skip
+        )
         try:
             for segment, segment_sum in zip(work, results, strict=True):
                 end = segment.begin + segment.count
@@ -308,7 +308,7 @@ def run(problems: Sequence[SamplingProblem], request: Request, estimand: Estiman
         None if state.statistics is None else state.statistics.largest_values,
         not (request.time_budget.affected or state.interrupted()),
         replicates_equal=bool(replicates_equal(stages).any()) if stages else False, integrals=integrals,
-    )  # fmt: skip
+    )
 
 
 def measured_pace(problem: SamplingProblem, request: Request) -> tuple[float, float]:

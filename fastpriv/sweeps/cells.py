@@ -148,7 +148,7 @@ def _groups(columns: list[NDArray[Any]], count: int) -> list[NDArray[np.intp]]:
 def _call(
     quantity: SweepQuantity, results: BatchResults, columns: Mapping[str, NDArray[Any]], fixed: Mapping[str, Any],
     cells: NDArray[np.intp],
-) -> None:  # fmt: skip
+) -> None:
     """Evaluate some cells by one call; if it fails, by two calls of a half each: one bad cell spoils no other."""
     try:
         result = quantity.function(**{name: values[cells] for name, values in columns.items()}, **fixed)

@@ -142,7 +142,7 @@ class ParameterGrid:
 def make_parameter_grid(
     table: Any = None, grid: Mapping[str, Any] | None = None, zip_: Mapping[str, Any] | None = None,
     replicates: int = 1, words: Mapping[str, bool] | None = None,
-) -> ParameterGrid:  # fmt: skip
+) -> ParameterGrid:
     """Build the settings: the product of the axes of ``grid``, the columns of ``zip_`` and the rows of ``table``.
 
     Parameters

@@ -42,7 +42,7 @@ _RESULTS = ("Estimate", "AwgnCapacity", "GaussianGame")  # annotations of result
 # Functions of curves or vectors, which an array of settings would be taken for.
 _OF_VECTORS = (
     "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "maximal_leakage", "gaussian_information",
-)  # fmt: skip
+)
 # Functions that are called cell by cell. The first and the last iterate for each setting, 0.1 ms or more, and the kind
 # of their bounds depends on it; the game is of one setting.
 _CELL_BY_CELL = ("awgn_capacity", "gaussian_game", "sigma_from_ci_lmip")

@@ -108,7 +108,7 @@ def sweep(
     out: str | os.PathLike[str] | None = None, shard: tuple[int, int] | None = None,
     merge: Sequence[str | os.PathLike[str]] = (), n_jobs: int | None = None, executor: Any = None,
     progress: bool | Callable[[int, int], None] | None = None,
-) -> SweepTable:  # fmt: skip
+) -> SweepTable:
     """Evaluate a quantity in every cell of a table of settings, and tabulate the results with their bounds.
 
     Parameters
@@ -189,7 +189,7 @@ def sweep(
             **_merged(read_spec(quantity), table=table, grid=grid, zip=zip, replicates=replicates, seed=seed),
             store=store, resume=resume, out=out, shard=shard, merge=merge, n_jobs=n_jobs, executor=executor,
             progress=progress,
-        )  # fmt: skip
+        )
     parallel.checked(n_jobs, progress)
     executors.checked(executor, n_jobs)
     merge = validate.sequence("merge", merge, "files")
@@ -231,7 +231,7 @@ class _Run:
     def __init__(
         self, quantity: SweepQuantity, settings: ParameterGrid, seed: int, store: ResultStore,
         others: list[ResultStore], n_jobs: int | None, executor: Any, progress: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.settings, self.store, self.others = settings, store, others
         self.is_elementwise = quantity.together is not None
         if executor is None and not self.is_elementwise and quantity.source and _workers(n_jobs) > 1:

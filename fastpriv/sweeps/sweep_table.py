@@ -115,7 +115,7 @@ class SweepTable(Table):
         axes = [{"parameters": list(axis.columns), "length": axis.length} for axis in self.settings.axes]
         return {
             "fastpriv": __version__, "quantity": self.quantity, "seed": self.seed, "cells": len(self), "axes": axes,
-        }  # fmt: skip
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Metadata and columns in plain types, for JSON; infinite numbers stay floats."""

@@ -25,7 +25,7 @@ from fastpriv.studies.auditing.one_run import (
 from fastpriv.studies.auditing.repeated_runs import product_p_value
 
 ONE_RUN = [(5, 4, 5, 1.0, 0.01), (5, 5, 20, 0.3, 0.001), (10, 2, 10, 0.0, 0.05), (20, 15, 30, 1.0, 1e-3),
-           (20, 19, 30, 2.0, 1e-4), (8, 6, 8, 0.5, 0.2), (12, 11, 40, 0.0, 1e-5), (1, 1, 1, 0.7, 0.1)]  # fmt: skip
+           (20, 19, 30, 2.0, 1e-4), (8, 6, 8, 0.5, 0.2), (12, 11, 40, 0.0, 1e-5), (1, 1, 1, 0.7, 0.1)]
 
 
 def largest_tail(r, v, m, lines, tails_only=False):
@@ -74,7 +74,7 @@ def test_curves_of_one_run_against_linear_programs(r, v, m, mu):
 
 def test_the_published_p_value_is_larger_where_it_matters_and_false_elsewhere():
     r, v, m, e, d = (np.ravel(x).astype(float) for x in np.meshgrid(
-        [5, 40, 300], [0.5, 0.7, 0.9, 1.0], [1, 4], [0.0, 0.5, 2.0], [1e-6, 1e-3, 0.05]))  # fmt: skip
+        [5, 40, 300], [0.5, 0.7, 0.9, 1.0], [1, 4], [0.0, 0.5, 2.0], [1e-6, 1e-3, 0.05]))
     v = np.ceil(v * r)
     rows = np.stack([v, r, r * m], axis=1)
     exact, published = p_value(rows, e, d), published_p_value(rows, e, d)
@@ -112,7 +112,7 @@ def brute_p_value(tp, n1, fp, n0, rate):
 
 
 COUNTS = [(430, 1000, 40, 1000), (5, 10, 0, 10), (10, 10, 0, 10), (999, 1000, 900, 1000), (3, 2000, 0, 50),
-          (1, 1, 0, 1), (1000, 1000, 990, 1000), (200, 400, 190, 400)]  # fmt: skip
+          (1, 1, 0, 1), (1000, 1000, 990, 1000), (200, 400, 190, 400)]
 
 
 @pytest.mark.few(5)
@@ -125,7 +125,7 @@ def test_bounds_of_repeated_runs_are_where_brute_force_has_them(counts, delta):
 
         def p_of(epsilon):
             return brute_p_value(*counts, lambda x: np.minimum(
-                delta + np.exp(epsilon) * x, 1 - np.exp(-epsilon) * (1 - delta - x)))  # fmt: skip
+                delta + np.exp(epsilon) * x, 1 - np.exp(-epsilon) * (1 - delta - x)))
 
         assert found == 0.0 or p_of(found) <= error * (1 + 1e-3)
         assert p_of(found + 2e-3 * (1 + found)) > error
@@ -169,7 +169,7 @@ def test_two_bounds_are_those_of_clopper_and_pearson():
     assert found.upper == np.inf
     other = RepeatedRuns(n0 - fp, n0, n1 - tp, n1)  # in and out exchanged, as the definition is symmetric
     assert audit_epsilon(other, form="two_bounds").lower == pytest.approx(
-        audit_epsilon(runs, form="two_bounds").lower, rel=1e-9)  # fmt: skip
+        audit_epsilon(runs, form="two_bounds").lower, rel=1e-9)
 
 
 def test_the_greatest_parameter_that_is_excluded_is_found_by_halving():
@@ -204,7 +204,7 @@ def test_many_audits_are_the_single_ones():
     assert (np.diff(mus.lower) >= 0).all()
     assert RepeatedRuns(1, 2, 1, 2) == RepeatedRuns(1.0, 2, 1, 2)
     assert repr(OneRun([1, 2], 3)) == "OneRun(correct=<array of shape (2,)>, guesses=<array of shape (2,)>, canaries=" \
-        "<array of shape (2,)>)"  # fmt: skip
+        "<array of shape (2,)>)"
 
 
 def test_extreme_counts():
@@ -228,14 +228,14 @@ def test_p_values_of_mechanisms():
     want = brute_p_value(430, 1000, 40, 1000, curve)
     assert want * (1 - 1e-6) <= audit_p_value(runs, *pair) <= want * 1.05
     assert audit_p_value(RepeatedRuns(700, 1000, 50, 1000), pair[1], pair[0]) < 1e-6 < 0.01 < audit_p_value(
-        RepeatedRuns(700, 1000, 100, 1000), *pair)  # fmt: skip  # the direction matters
+        RepeatedRuns(700, 1000, 100, 1000), *pair)  # the direction matters
     many = audit_p_value(runs, epsilon=[1.0, 2.0, 3.0], delta=[[0.0], [1e-2]])
     assert many[1, 1] == audit_p_value(runs, epsilon=2.0, delta=1e-2)
     single = audit_p_value(OneRun(180, 200, 1000), epsilon=1.5, delta=1e-4)
     assert single == p_value(np.array([[180.0, 200.0, 1000.0]]), 1.5, 1e-4)[0]
     q = np.e / (1 + np.e)  # randomised response is the line of (1, 0)
     assert audit_p_value(OneRun(78, 100), [q, 1 - q], [1 - q, q]) == pytest.approx(
-        audit_p_value(OneRun(78, 100), epsilon=1.0), rel=0.05)  # fmt: skip
+        audit_p_value(OneRun(78, 100), epsilon=1.0), rel=0.05)
     rows = np.array([[430.0, 1000.0, 40.0, 1000.0]])
     assert product_p_value(rows, lambda x, _: x)[0] < 1e-60
 

@@ -119,7 +119,7 @@ COUNTS = {
         lambda r, n: audit_epsilon(worst_run(r, n), delta=RUN_DELTA, form="as_published"), 1.0),
     "delta at epsilon 1, one run, exact": (lambda r, n: audit_delta(worst_run(r, n), 1.0), RUN_DELTA),
     "mu, one run, f-DP": (lambda r, n: audit_gaussian_dp(one_run_gaussian(r, n)), 1.0),
-}  # fmt: skip
+}
 SCORES = {
     "epsilon, scores, threshold fixed": (of_scores(tied_scores, EPSILON, threshold=0.5), 1.0),
     "epsilon, scores, simultaneous": (of_scores(tied_scores, EPSILON), 1.0),
@@ -140,7 +140,7 @@ FALSE = {
         of_scores(response_scores, EPSILON, selection="as_published", **ONE), 1.0),
     "epsilon 0, one run, best number of guesses, FALSE as published": (
         of_scores(null, EPSILON, selection="as_published", **ONE), 0.0),
-}  # fmt: skip
+}
 
 
 def misses(name, size=AUDITS):

@@ -102,7 +102,7 @@ class Expectations:
         kept = {}
         for path in paths:
             nodes = [node for node in ast.walk(ast.parse(path.read_text()))
-                     if isinstance(node, ast.JoinedStr | ast.Constant)]  # fmt: skip
+                     if isinstance(node, ast.JoinedStr | ast.Constant)]
             inside = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
             for node in nodes:
                 if isinstance(getattr(node, "value", ""), str) and id(node) not in inside:

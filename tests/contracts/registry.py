@@ -28,7 +28,7 @@ NAMES = [name for name in _SHOWN if name not in ROOMS and name != "studies"]
 MODULES = ["fastpriv", *sorted(
     name for _, name, _ in pkgutil.walk_packages(fastpriv.__path__, "fastpriv.")
     if not name.startswith("fastpriv.kernels") and name != "fastpriv.__main__"
-)]  # fmt: skip
+)]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MOST_CALLS = 4  # of one callable: each call gives other parameters
 
@@ -38,7 +38,7 @@ def public_names():
     listed = {
         room: [name for name in module.__all__ if not isinstance(getattr(module, name, None), (tuple, dict))]
         for room, module in ROOMS.items()
-    }  # fmt: skip
+    }
     return [*NAMES, *(f"{room}.{name}" for room, names in listed.items() for name in names)]
 
 
@@ -150,7 +150,7 @@ def examples(module_name):
     tests += [  # the finder does not look into ufuncs
         doctest.DocTestParser().get_doctest(thing.__doc__, {}, f"{module_name}.{name}", None, None)
         for name, thing in vars(module).items() if isinstance(thing, np.ufunc) and thing.__doc__
-    ]  # fmt: skip
+    ]
     runner, said = doctest.DocTestRunner(optionflags=FLAGS), []
     with np.printoptions(legacy=False):
         for test in tests:
@@ -182,7 +182,7 @@ def more_calls(directory):
         fastpriv.GeometricMechanism(4, 1.0), fastpriv.DiscreteLaplace(4, 1.0),
         fastpriv.ExponentialMechanism([[0.0, 1.0], [1.0, 0.0]], 1.0), rr.product(dense),
         fastpriv.DefaultChannel(4, half, [1], [[0.25, 0.75]]), fastpriv.SparseChannel(csr_array(rows), 0.0),
-    )  # fmt: skip
+    )
     for channel in channels:
         prior = [1 / channel.inputs] * channel.inputs
         secrets = [[0, 0]] if isinstance(channel, fastpriv.ProductChannel) else [0, 1]
@@ -190,7 +190,7 @@ def more_calls(directory):
             (channel.rows, (0, 1)), (channel.column, (0,)), (channel.power, (2,)),
             (channel.then, (list(range(channel.outputs)),)), (channel.type_classes, (prior,)),
             (channel.extreme_log_ratios, (prior,)),
-        ):  # fmt: skip
+        ):
             add(function, *args)
         add(channel.sample, secrets, rng=1)
     add(fastpriv.ProductChannel, (rr, dense), (2, 1))
@@ -222,12 +222,12 @@ def more_calls(directory):
     for function, *others in (
         (conversions.dp_delta_from_mbp, 0.3), (conversions.dp_epsilon_from_mbp, 0.3), (conversions.kl_from_mbp,),
         (conversions.rdp_from_mbp, 2.0), (conversions.robustness_from_mbp, 0.3),
-    ):  # fmt: skip
+    ):
         add(function, 0.3, *others, pi_min=[0.2, 0.2])
     add(conversions.abp_from_mbp, 0.3, belief_gap=[0.3, 0.3])
     add(conversions.abp_from_ldp, 0.3, belief_gap=[0.3, 0.3])
     for kind in (fastpriv.membership.GaussianNoise, fastpriv.membership.LaplaceNoise,
-                 fastpriv.membership.LInfinityNoise):  # fmt: skip
+                 fastpriv.membership.LInfinityNoise):
         add(kind, [1.0, 2.0])
     add(fastpriv.membership.evaluate_attack, [0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1], gamma=[0.3, 0.5])
     report = fastpriv.assess([1, 2, 2, 3], sigma=[1.0], epsilon=[0.5])

@@ -30,7 +30,7 @@ def absent():
         "masked objects": np.array([1.0, np.ma.masked], dtype=object),
         "nested": [np.ma.array([1.0, 2.0], mask=[0, 1]), [1.0, 2.0]], "deep": ([1.0, [np.ma.masked]],),
         "records": np.ma.array(np.zeros(2, dtype="i4,f4"), mask=[(0, 0), (0, 1)]),
-    }  # fmt: skip
+    }
 
 
 def test_missing_values_of_every_kind():
@@ -58,7 +58,7 @@ def test_what_is_missing_is_refused_when_a_posterior_looks_at_it(likelihood):
         lambda: fp.DenseLikelihood(likelihood), lambda: fp.ShardedLikelihood([likelihood, [0.0]]),
         lambda: fp.ProductLikelihood([likelihood, [0.0, -1.0]], [1, 2]), lambda: lambda: iter([[0.5, 0.5], likelihood]),
         lambda: fp.IndexLikelihood(lambda d: likelihood, 2),
-    ):  # fmt: skip
+    ):
         with pytest.raises(DomainError, match="must have no missing values; got"):
             fp.posterior(made())
 
@@ -68,7 +68,7 @@ def test_what_is_missing_is_refused_when_a_posterior_looks_at_it(likelihood):
     np.zeros(2, dtype="i4,f4"), np.array([b"1", b"2"]), np.array([1, "2"], dtype=object), [1, [2, 3]],
     np.array([np.timedelta64(1, "s"), 1], dtype=object), np.array([np.complex128(1), 1], dtype=object), [{}, {}],
     np.array([np.datetime64("2020"), 1], dtype=object), np.array([bytearray(b"1"), 1], dtype=object),
-])  # fmt: skip
+])
 def test_what_is_no_number_is_not_made_one(value):
     with pytest.raises(DomainError, match="x must be a real number; got"):
         real("x", value)
@@ -102,7 +102,7 @@ def test_indices_are_whole_and_in_range(value):
         "rank": lambda: fp.subset_of_rank(value, 6, 1), "secret": lambda: notions.abp(None, np.eye(6), secret=value),
         "post": lambda: Channel(np.eye(6)).then(np.resize(np.array(value), 6)) if value not in ([9], [2.0**60]) else
         integers("x", 9, 0, 5),
-    }  # fmt: skip
+    }
     for name, call in calls.items():
         with pytest.raises(DomainError, match=" must be .*; got") as caught:
             call()
@@ -126,7 +126,7 @@ def test_whole_floats_are_indices():
 
 @pytest.mark.parametrize("neighbours", [
     np.ma.array([0.0, 1.0], mask=[0, 1]), [0.0, np.ma.masked], [np.ma.array([0.0], mask=[1])],
-])  # fmt: skip
+])
 def test_masked_neighbours_are_refused(neighbours):
     for mechanism in (fp.GaussianMechanism(1.0), lambda rng, n, secret: rng.normal(np.mean(secret), size=n)):
         with pytest.raises(fp.DomainError, match="neighbours must have no missing values; got a masked entry"):

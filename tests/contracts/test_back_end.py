@@ -143,7 +143,7 @@ def test_cimport(tmp_path):
     (tmp_path / "called.pyx").write_text(f"from fastpriv.special cimport {imports}\n" + "\n".join(lines) + "\n")
     done = subprocess.run([sys.executable, "-m", "Cython.Build.Cythonize", "-3", "-i", "called.pyx"], cwd=tmp_path,
                           capture_output=True, text=True, check=False,
-                          env=os.environ | {"PYTHONPATH": str(Path(fastpriv.__file__).parents[1])})  # fmt: skip
+                          env=os.environ | {"PYTHONPATH": str(Path(fastpriv.__file__).parents[1])})
     assert done.returncode == 0, done.stdout + done.stderr
     sys.path.insert(0, str(tmp_path))
     try:
@@ -183,7 +183,7 @@ def test_the_c_headers(tmp_path, header, least):
         + ("void bounds(fastpriv_bounds b)\n{\n    printf(\"%a %a %a\\n\", b.value, b.lower, b.upper);\n}\n"
            if bounded else "")
         + "int main(void)\n{\n" + "\n".join(calls) + "\nreturn 0;\n}\n"
-    )  # fmt: skip
+    )
     standard = [] if header == "fastpriv.h" else ["-std=gnu11"]
     for options in ([], ["-O0"]):
         command = ["cc", *FLAGS, *standard, *options, "-I", fastpriv.get_include(), "program.c", "-o", "program", "-lm"]

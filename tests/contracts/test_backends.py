@@ -61,7 +61,7 @@ GAME, LARGE = (
         membership.GaussianNoise(0.25),
     )
     for people in (18, 40)
-)  # fmt: skip
+)
 STACK = MixtureStack([0.25, 0.75], RNG.integers(-8, 9, (3000, 2)) / 4.0, RNG.integers(1, 9, (3000, 2)) / 4.0)
 
 
@@ -104,7 +104,7 @@ SENT = {
         leakage.SoftmaxRegression(4, 3), RELEASED[:60, :4], np.arange(60) % 3, [leakage.Protection()], pool=20, batch=2,
         n_models=2, n_attacks=3, rng=1, **k
     ),
-}  # fmt: skip
+}
 # calls whose tasks share large arrays: threads do them
 SHARED = {
     "log_density": lambda **k: P.log_density(np.ones((2**21 + 1, 2)), **k),
@@ -150,7 +150,7 @@ SHARED = {
     "sampled rows of stacks": lambda **k: fastpriv.kl_divergence(
         MixtureStack.of([P, Q] * 12), Q, rtol=0.0, max_samples=4000, rng=1, **k
     ),
-}  # fmt: skip
+}
 CALLS = SENT | SHARED
 
 
@@ -178,7 +178,7 @@ BLOCKS = {
     "fastpriv.notions.discrete.delta_curves._SCREENED_TERMS": 2**14,
     "fastpriv.notions.discrete.delta_curves._BLOCK_CELLS": 2**8, "fastpriv.notions.discrete.abp._BLOCK_CELLS": 2**8,
     "fastpriv.capacity.finite._CHANNELS_PER_TASK": 1, "fastpriv.posteriors.subsets._RANGE_SIZE": 2**16,
-}  # fmt: skip
+}
 ONE = {}
 
 
@@ -271,7 +271,7 @@ def checked(names, maps, words, processes, **backend):
 FEW = (
     "assess", "awgn_capacity", "sigma_from_ci_lmip", "kl_divergence", "guaranteed", "pac_accuracy",
     "posterior", "summary",
-)  # fmt: skip
+)
 
 
 @pytest.mark.few(9)
@@ -311,7 +311,7 @@ def test_every_caller_of_the_map_is_among_the_calls():
         if "ordered" in path.read_text()
         and any(isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("ordered_map", "ordered")
                 for node in ast.walk(ast.parse(path.read_text())))
-    }  # fmt: skip
+    }
     # the engine hands over the tasks of replicates
     reached = set.union(*REACHED.values()) - {"fastpriv.sampling.replicates"} | {"fastpriv.sampling.stopping"}
     assert callers - {"fastpriv.studies.papers.paper_report", "fastpriv.base.executors"} == reached
@@ -465,7 +465,7 @@ def test_a_process_that_may_not_have_children():
         fastpriv.ExponentialMechanism([[0.0, 1.0], [1.0, 0.0]], 1.0),
     ],
     ids=lambda value: type(value).__name__,
-)  # fmt: skip
+)
 def test_values_go_to_processes(value):
     again = pickle.loads(pickle.dumps(value))
     assert type(again) is type(value)
@@ -496,7 +496,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow),
-                                     pytest.param("multiprocessing", marks=pytest.mark.slow)])  # fmt: skip
+                                     pytest.param("multiprocessing", marks=pytest.mark.slow)])
 def test_an_interruption_ends_the_first_call_under_every_backend(backend, tmp_path):
     """The budget is endless: a call that did not hear it would never come back."""
     script = tmp_path / "interrupted.py"

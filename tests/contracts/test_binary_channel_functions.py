@@ -79,7 +79,7 @@ def test_scalars_and_broadcasting():
             "p must be of a shape that broadcasts with complement",
         ),
     ],
-)  # fmt: skip
+)
 def test_every_error(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -56,7 +56,7 @@ def test_every_class_is_there_and_known_constants_have_theirs(table):
     "static double f(double x)\n{\n    return x * (1.0 + 4e-16);\n}\n",
     "static double f(double x)\n{\n    return x + 8.0 * FP_U * x;\n}\n",
     "static const double fp_new[2] = {\n    1.0, 0.5,\n};\n",
-])  # fmt: skip
+])
 def test_a_new_constant_in_c_without_a_marker_is_seen(line):
     assert len(faults_of("csrc/fp_new.h", "/* New. */\n" + line)) == 1
     assert "no marker; add" in faults_of("csrc/fp_new.h", line)[0]
@@ -68,7 +68,7 @@ def test_a_new_constant_in_c_without_a_marker_is_seen(line):
     "_RELATIVE = 3.0\n", "_NEW = 3e-15  # of it\n", "_NEW: float = 2.0**-50\n", "_FAR, _NEW = 3.0, 4 * 2.0**-53\n",
     "def f(x):\n    return x * (1 + 4e-16)\n", "def f(x):\n    return x + 8 * UNIT * x\n",
     "class F:\n    slack: float = 1e-14\n",
-])  # fmt: skip
+])
 def test_a_new_constant_in_python_without_a_marker_is_seen(line):
     assert len(faults_of("fastpriv/new.py", line)) == 1
     plural = "" if line.startswith("_") else "s"
@@ -78,7 +78,7 @@ def test_a_new_constant_in_python_without_a_marker_is_seen(line):
 @pytest.mark.parametrize("line", [
     "_STEPS = 100\n", "_SIZE = 2**21\n", "_NAMES = ('ERROR',)\n", "_ERROR = 'text'\n",
     "def f(x):\n    '''1e-15 of it.'''\n    return 0.5 * x  # 4e-16\n",
-])  # fmt: skip
+])
 def test_what_is_no_small_number_needs_no_marker(line):
     assert not faults_of("fastpriv/new.py", line)
 
@@ -93,7 +93,7 @@ def test_a_marker_in_a_function_is_for_that_function_alone():
 
 @pytest.mark.parametrize("comment", [
     "# bound: surely - it is small", "# bound: tested - it is small", "# bound: proved", "# bound: computed by - x",
-])  # fmt: skip
+])
 def test_a_marker_without_a_class_or_evidence_is_refused(comment):
     assert "must be a marker; add in its place" in faults_of("fastpriv/new.py", f"{comment}\n_NEW = 1e-15\n")[0]
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 BENCHES = sorted((ROOT / "benches").glob("*.py"))
 #: CHANGELOG.md also tells of names that are gone
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "fastpriv").rglob("*.md")}
-                   - {ROOT / "CHANGELOG.md"})  # fmt: skip
+                   - {ROOT / "CHANGELOG.md"})
 NOT_PYTHON = {"fastpriv.h", "fastpriv.special.__pyx_capi__"}
 SUPPOSED = {"fastpriv.special.collision_entropy", "collision_entropy"}  # the example of CONTRIBUTING.md
 PLAIN = {"print", "range", "float", "int", "len", "sorted", "open"}
@@ -115,7 +115,7 @@ def test_the_names_that_a_document_calls_exist(path):
 def test_a_name_that_is_gone_is_found():
     program = "from fastpriv import adapters as a\nimport fastpriv as fp\na.composed_delta(1)\nfp.special.ndtr(0)\n"
     wanted = ["fastpriv", "fastpriv.adapters", "fastpriv.adapters.composed_delta", "fastpriv.special",
-              "fastpriv.special.ndtr"]  # fmt: skip
+              "fastpriv.special.ndtr"]
     assert sorted(set(called(program))) == wanted
     assert [name for name in wanted if not found(name)] == ["fastpriv.adapters.composed_delta"]
     assert texts("a `fp.x` b\n```python\nimport fastpriv\n```\n") == (["fp.x"], ["import fastpriv\n"])

@@ -49,7 +49,7 @@ BIG = GeometricMechanism(2**40, 0.1)
      "posteriors must be a contiguous array of float32 or float64"),
     (lambda: notions.mbp(PRIOR, 3), DomainError,
      "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 3"),
-])  # fmt: skip
+])
 def test_faults_are_named(call, error, match):
     with pytest.raises(error, match=match):
         call()
@@ -107,7 +107,7 @@ def test_like_secrets_are_told_apart_where_they_are_asked_for():
     belief = [0.1, 0.2, 0.3, 0.2, 0.2]
     np.testing.assert_allclose(
         notions.abp(None, channel, belief=belief).per_value.value,
-        notions.abp(None, channel.matrix(), belief=belief).per_value.value, rtol=1e-12)  # fmt: skip
+        notions.abp(None, channel.matrix(), belief=belief).per_value.value, rtol=1e-12)
     out = np.empty((5, 2))
     notions.summary(None, channel, posteriors=out)
     np.testing.assert_allclose(out, channel.matrix() / channel.matrix().sum(axis=0))
@@ -115,7 +115,7 @@ def test_like_secrets_are_told_apart_where_they_are_asked_for():
     assert notions.abp(None, RandomizedResponse(3, 1.0), secret=[0, 2]).per_value.shape == (2,)
     law = [0.25, 0.25, 0.25, 0.25, 0.0]
     np.testing.assert_allclose(
-        notions.cd_lmip(law, channel).value, notions.cd_lmip(law, channel.matrix()).value, rtol=1e-13)  # fmt: skip
+        notions.cd_lmip(law, channel).value, notions.cd_lmip(law, channel.matrix()).value, rtol=1e-13)
 
 
 def test_results_are_compared_by_value_and_pickled():
@@ -123,7 +123,7 @@ def test_results_are_compared_by_value_and_pickled():
     for call in (
         lambda: notions.mbp(PRIOR, ROWS), lambda: notions.abp(PRIOR, ROWS), lambda: notions.summary(PRIOR, ROWS),
         lambda: notions.robust_accuracy(mechanism, [0.0, 1.0], 0.0, [1.0, 2.0]),
-    ):  # fmt: skip
+    ):
         result = call()
         assert result == call() == pickle.loads(pickle.dumps(result))
         assert repr(result) == repr(call())

@@ -18,7 +18,7 @@ from fastpriv import (
 )
 
 QUANTITIES = ("ldp_epsilon", "lip_epsilon", "cd_lmip", "pointwise_lmip", "bayes_vulnerability", "min_entropy_leakage",
-              "maximal_leakage")  # fmt: skip
+              "maximal_leakage")
 EPSILON = [0.0, 1e-9, 0.3, 2.0, 40.0, 708.0, 720.0, math.inf]
 
 
@@ -147,6 +147,7 @@ def test_priors_broadcast_with_the_stack():
 def test_threads_and_blocks_change_no_bit():
     rows = np.random.default_rng(5).dirichlet(np.ones(6), (9001, 3))
     stack = ChannelStack(rows)
+
     def lip(prior, channel, n_jobs):
         return notions.lip_delta(prior, channel, 0.2, n_jobs=n_jobs)
 
@@ -246,7 +247,7 @@ BAD = [
      r"matrices must be made of probabilities .* at channel \(1, 2\) \(1 of 14 channels\); got -0.5 at row 0"),
     (lambda c: c[1, 2].__setitem__((1, 1), np.nan), r"at channel \(1, 2\) .* got nan at row 1, column 1"),
     (lambda c: c[0, 3].__setitem__(1, 0.3), r"each row of matrices must sum to 1 within 1e-09 at channel \(0, 3\)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("spoil", "text"), BAD)
@@ -268,7 +269,7 @@ def test_a_bad_channel_is_named_or_recorded(spoil, text):
     others = np.ones((2, 7), dtype=bool)
     others[index] = False
     for function in (notions.cd_lmip, notions.lip_epsilon, channel_capacity, maximal_leakage, notions.ldp_delta,
-                     notions.lip_delta):  # fmt: skip
+                     notions.lip_delta):
         if function in (channel_capacity, maximal_leakage):
             found = function(stack) if function is maximal_leakage else function(stack).capacity
         elif function in (notions.cd_lmip, notions.lip_epsilon):

@@ -34,7 +34,7 @@ ALL = [
     UnaryEncoding(3, 1.0), UnaryEncoding.optimized(3, 1.0), UnaryEncoding(3, p=0.7, q=0.1),
     UnaryEncoding.rappor(3, 0.5), SubsetSelection(5, 1.0, 2), GeometricMechanism(5, 0.5), DiscreteLaplace(5, 2.0),
     RandomizedResponse(2, 1.0).product(Channel(ROWS)), RandomizedResponse(2, 1.0).power(3),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("channel", ALL, ids=lambda c: repr(c)[:40])
@@ -143,7 +143,7 @@ def test_sparse_channels_are_dense_ones():
         for prior in (None, RNG.dirichlet(np.ones(6)), [0, 0.5, 0.25, 0.25, 0, 0]):
             one, two = sparse.extreme_log_ratios(prior), dense.extreme_log_ratios(prior)
             assert (one.ldp_epsilon, one.xi_plus, one.xi_minus) == pytest.approx(
-                (two.ldp_epsilon, two.xi_plus, two.xi_minus), rel=1e-12)  # fmt: skip
+                (two.ldp_epsilon, two.xi_plus, two.xi_minus), rel=1e-12)
             assert np.allclose(sparse.type_classes(prior).log_weight, dense.type_classes(prior).log_weight)
     with pytest.raises(DomainError, match=r"with its background; got a sum of .* at row 1"):
         SparseChannel(csr_array(np.diag([0.75, 0.5, 0.75])), 0.125)

@@ -59,7 +59,7 @@ def test_heads(head, tmp_path):
     path.write_bytes(npy(head))
     mixture = tmp_path / "m.npz"
     mixture.write_bytes(packed(weights=npy(head, np.array([0.5, 0.5]).tobytes()), means=saved([0.0, 1.0]),
-                               sigmas=saved([1.0, 1.0])))  # fmt: skip
+                               sigmas=saved([1.0, 1.0])))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         if said is None:

@@ -45,7 +45,7 @@ RECORDS = b"a,b,label\n0.5,1,cat\n0.25,2,dog\n0.75,3,cat\n"
 SETTINGS = b"sigma,epsilon\n1.0,0.5\n2.0,1\n"
 HEAD = "##fileformat=VCFv4.2\n##contig=<ID=1>\n##FORMAT=<ID=GT,Number=1,Type=String,Description=\"GT\">\n"
 VCF = (HEAD + "\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", "Ann", "Bob"]) + "\n"
-       + "".join(f"1\t{100 + i}\trs{i}\tA\tC\t.\t.\t.\tGT\t0|1\t1|1\n" for i in range(3))).encode()  # fmt: skip
+       + "".join(f"1\t{100 + i}\trs{i}\tA\tC\t.\t.\t.\tGT\t0|1\t1|1\n" for i in range(3))).encode()
 
 
 def saved(array):
@@ -100,7 +100,7 @@ TEXTS = {  # name of a file: its content, and who reads it
     "spec.toml": (SPEC, sweep),
     "settings.csv": (SETTINGS, table_of_settings),
     "calls.vcf": (VCF, genotypes),
-}  # fmt: skip
+}
 PACKED = {
     "column.csv.gz": (gzip.compress(many_rows(COLUMN)), column),
     "scores.csv.gz": (gzip.compress(many_rows(SCORES)), auditing.read_scores),
@@ -117,7 +117,7 @@ PACKED = {
     "column.parquet": (lambda: parquet(age=[1.0, 2.0, 3.5], name=["a", "b", "c"]), column),
     "channel.parquet": (lambda: parquet(w0=[0.5, 0.25], w1=[0.5, 0.75]), fp.read_channel),
     "settings.parquet": (lambda: parquet(sigma=[1.0, 2.0], epsilon=[0.5, 1.0]), table_of_settings),
-}  # fmt: skip
+}
 
 
 def cut_and_flipped(content, count, seed=0):

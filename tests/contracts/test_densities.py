@@ -53,7 +53,7 @@ def test_what_is_not_a_function_is_refused(function):
      ({"dimension": D, "name": 3}, "name must be a string or None; got 3"),
      ({"dimension": D, "vectorized": 1}, "vectorized must be True or False; got 1"),
      ({"dimension": D, "jit": "yes"}, "jit must be True or False; got 'yes'")],
-)  # fmt: skip
+)
 def test_keywords_are_checked(keywords, said):
     with pytest.raises(DomainError, match=said):
         Density(given.normal_plain, **keywords)
@@ -86,7 +86,7 @@ def outer(x):
      (bad_call, r"got 'bad_call', where numba stops.*No implementation of function .*>>> array_sum\(array"),
      (outer, "got 'outer', where numba stops.*NameError: name 'undefined_here' is not defined"),
      (lambda x, y: 0.0, "got '<lambda>', where numba stops: Cannot bind .*missing a required argument: 'y'")],
-)  # fmt: skip
+)
 def test_what_numba_refuses_is_one_sentence(function, said):
     with pytest.raises(DomainError, match="log_density must be a function that numba can compile; " + said) as caught:
         Density(function, dimension=D, jit=True)
@@ -111,7 +111,7 @@ def test_what_is_no_python_function_is_not_compiled():
     [(lambda x: -x, r"returns array\(float64, 1d, C\) for one point.*\(x\[0\] in one dimension\)"),
      (lambda x: 1j * x[0], "returns complex128 for one point"),
      (lambda x: None, "returns nothing for one point")],
-)  # fmt: skip
+)
 def test_a_jitted_function_returns_one_real_number(function, said):
     with pytest.raises(DomainError, match="log_density must return one real number; got '<lambda>', which " + said):
         Density(function, dimension=1, jit=True)
@@ -119,7 +119,7 @@ def test_a_jitted_function_returns_one_real_number(function, said):
 
 def test_a_jitted_function_of_many_points_returns_one_number_each():
     with pytest.raises(DomainError, match=r"log_density must return one real number a point; got '<lambda>', which "
-                                          r"returns array\(float64, 2d, C\) for points of shape"):  # fmt: skip
+                                          r"returns array\(float64, 2d, C\) for points of shape"):
         Density(lambda x: -x, dimension=D, vectorized=True, jit=True)
 
 
@@ -130,11 +130,11 @@ def test_a_function_with_threads_of_its_own_is_refused():
 
 def test_a_jitted_sampler_fills_its_point():
     with pytest.raises(DomainError, match=r"sampler must fill x and return nothing when it is jitted; got '<lambda>', "
-                                          r"which returns float64"):  # fmt: skip
+                                          r"which returns float64"):
         Density(given.normal_jitted, numba.njit(lambda rng, x: rng.standard_normal()), dimension=D)
     lazy = Density(given.normal_jitted, numba.njit(lambda rng, x: None), dimension=D)
     with pytest.raises(DomainError, match=r"sampler must draw finite points; got nan in coordinate 0 of draw 0 "
-                                          r"\(24 of 24 entries\).*Assign every x\[j\]"):  # fmt: skip
+                                          r"\(24 of 24 entries\).*Assign every x\[j\]"):
         lazy.draw(WORDS, 8)
 
 
@@ -164,7 +164,7 @@ def test_numba_is_not_loaded_by_what_does_not_need_it():
                     r"\(2 of 4 points\): no logarithm is nan"),
      ([0, 2], r"a number or -inf at every point; got inf from 'hard' at point 1 of block 5.*a density is finite"),
      ([0, 0, 0, 4], r"a number or -inf at every point; got ValueError: no fours from 'hard' at point 3 of block 5")],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("form", ["jitted", "plain"])
 def test_a_bad_value_is_named_with_its_point(first, said, form):
     p = Density(given.hard if form == "jitted" else given.hard.py_func, dimension=D)
@@ -207,7 +207,7 @@ def test_a_ratio_is_infinite_only_where_it_may_be():
      (lambda x: ["a"] * 4, DomainError, "must return real numbers; got an array of <U1"),
      (lambda x: None, DomainError, "must return real numbers; got an array of object"),
      (lambda x: 1 / 0, DomainError, "got ZeroDivisionError: division by zero from '<lambda>' at point 0, x = ")],
-)  # fmt: skip
+)
 def test_a_function_of_many_points_returns_one_number_each(function, error, said):
     with pytest.raises(error, match="log_density must .*" + said.removeprefix("must ")):
         vectorized(function).evaluate(points([0, 0, 0, 0]))
@@ -237,7 +237,7 @@ def test_the_point_where_a_function_of_many_raises_is_found():
 )
 def test_a_plain_function_returns_one_real_number(value, said):
     with pytest.raises(DomainError, match=f"log_density must return one real number for one point; got {said} from "
-                                          r"'<lambda>' at point 0, x = \[0.0, .*pass vectorized=True"):  # fmt: skip
+                                          r"'<lambda>' at point 0, x = \[0.0, .*pass vectorized=True"):
         Density(lambda x: value, dimension=D).evaluate(points([0]))
 
 
@@ -286,7 +286,7 @@ def test_memory_and_interruptions_pass_through():
       r"'<lambda>' \(64 of 64 draws, first draw 0\). Replace np.random"),
      (lambda rng, n: np.random.default_rng(0).standard_normal((n, D)), DomainError,
       "sampler must draw from the rng it is given; got the same 64 points for two different rngs")],
-)  # fmt: skip
+)
 def test_a_sampler_that_lies_is_found_out(sampler, error, said):
     with pytest.raises(error, match=said):
         vectorized(given.normal_vectorized, sampler).trial(WORDS)
@@ -294,7 +294,7 @@ def test_a_sampler_that_lies_is_found_out(sampler, error, said):
 
 def test_a_sampler_whose_points_rarely_differ_is_no_liar():
     p = Density(lambda x: np.log(np.where(x[:, 0] == 0, 0.999, 0.001)), lambda rng, n: rng.random(n) < 0.001,
-                dimension=1, vectorized=True)  # fmt: skip
+                dimension=1, vectorized=True)
     p.trial(WORDS)
     with pytest.raises(DomainError, match="the same 64 points for two different rngs"):
         Density(p._arguments["log_density"], lambda rng, n: np.arange(n) % 2, dimension=1, vectorized=True).trial(WORDS)
@@ -332,7 +332,7 @@ def test_a_law_without_a_sampler_is_not_drawn_from():
 def test_plain_python_names_its_price_once():
     p = Density(given.normal_plain, given.normal_sampler, dimension=D)
     with pytest.warns(SamplingWarning, match=r"log_density 'normal_plain' is plain Python, called once a sample: \d+ "
-                                             r"ns a sample, one thread at a time. Decorate it"):  # fmt: skip
+                                             r"ns a sample, one thread at a time. Decorate it"):
         p.trial(WORDS)
     p.trial(WORDS)  # a second warning would be an error here
     vectorized(given.normal_vectorized).trial(WORDS)
@@ -367,7 +367,7 @@ def test_densities_are_values(jitted):
      vectorized(given.normal_vectorized, given.normal_sampler, name="normal"),
      LogRatio(given.log_ratio_vectorized, given.shifted_sampler, dimension=D, vectorized=True)],
     ids=["jitted", "vectorized", "ratio"],
-)  # fmt: skip
+)
 def test_densities_are_pickled(law):
     twin = pickle.loads(pickle.dumps(law))
     assert twin == law

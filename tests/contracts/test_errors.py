@@ -11,7 +11,7 @@ from fastpriv import BackendMissingError, DomainError, Estimate, NotConvergedErr
     ("error", "base"),
     [(DomainError, ValueError), (ShapeError, ValueError), (NotConvergedError, RuntimeError),
      (BackendMissingError, ImportError)],
-)  # fmt: skip
+)
 def test_errors_are_what_python_programs_catch(error, base):
     with pytest.raises(base, match="said"):
         raise error("said")

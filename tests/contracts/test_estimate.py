@@ -151,7 +151,7 @@ def test_old_pickles_load():
     e = pickle.loads(base64.b64decode(OLD))
     assert (e.value, e.lower, e.upper, e.kind, e.confidence, dict(e.cost)) == (
         0.5, 0.25, 0.75, "statistical", 0.95, {"evaluations": 7},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))

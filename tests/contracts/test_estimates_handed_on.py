@@ -20,12 +20,12 @@ NOT_MONOTONE = {  # a smaller or larger number is not the safe one throughout; o
     "ldp_from_mbp_sides": {"pi_min"}, "robustness_from_mbp": {"pi_min"},
     "dp_delta_from_mbp": {"pi_min"}, "dp_epsilon_from_mbp": {"pi_min"}, "total_variation_from_mbp": {"pi_min"},
     "kl_from_mbp": {"pi_min"}, "rdp_from_mbp": {"pi_min"},
-}  # fmt: skip
+}
 CURVES = {"ci_lmip_from_dp_curve", "kl_from_dp_curve", "cd_lmip_from_lip_curve", "cd_lmip_from_hockey_sticks"}
 INSIDE = {  # a number inside the range of each parameter
     "order": 2.0, "orders": [2.0, 3.0], "inputs": 4.0, "trials": 50.0, "group": 2.0, "pi_min": 0.2,
     "c1": 0.4, "separation": 0.7,
-}  # fmt: skip
+}
 
 
 def estimate(value, lower, upper, unit="1", kind="certified", confidence=None):
@@ -63,7 +63,7 @@ def arguments_of(name, names, rng):
     drawn = {
         key: np.clip(rng.uniform(0.0, 1.0, 50) ** rng.integers(1, 6), 1e-9, 0.49 if key == "pi_min" else 0.65)
         for key in names
-    }  # fmt: skip
+    }
     for key in {"epsilon", "xi", "rho", "separation", "renyi", "target_epsilon", "mu"} & set(names):
         drawn[key] = 10 ** rng.uniform(-3, 0.9, 50)
     for key in {"inputs", "trials", "group", "order"} & set(names):
@@ -116,7 +116,7 @@ def test_kinds_and_confidences_are_combined():
         "exact": estimate(1.0, 1.0, 1.0, "nats", "exact"), "certified": estimate(1.0, 0.9, 1.1, "nats"),
         "statistical": estimate(1.0, 0.9, 1.1, "nats", "statistical", 0.95),
         "heuristic": estimate(1.0, 0.9, 1.1, "nats", "heuristic"),
-    }  # fmt: skip
+    }
     for kind, given in kinds.items():
         assert conversions.dp_delta_from_ldp(given, 0.5).kind == kind
     delta = estimate(0.1, 0.05, 0.2, "probability", "statistical", 0.9)
@@ -124,7 +124,7 @@ def test_kinds_and_confidences_are_combined():
     assert (found.kind, round(found.confidence, 12)) == ("statistical", 0.85)
     assert conversions.dp_delta_from_dp(kinds["heuristic"], delta, 0.5).kind == "heuristic"
     orders, renyi = [2.0, 3.0, 4.0], estimate(*(np.array([1.0, 1.5, 2.0]) + x for x in (0, -0.1, 0.1)), "nats",
-                                              "statistical", 0.99)  # fmt: skip
+                                              "statistical", 0.99)
     curve = conversions.dp_epsilon_from_rdp_curve(renyi, orders, 1e-6)
     assert round(curve.confidence, 12) == 0.97  # all three orders have to hold
     assert weakest(kinds["exact"], kinds["certified"]) == ("certified", None)
@@ -170,7 +170,7 @@ def test_an_interval_of_leakage_widens_with_what_is_not_known():
 def test_samples_of_a_curve_pass_their_kind_on():
     epsilon, delta = np.linspace(0.0, 2.0, 5), np.array([0.2, 0.1, 0.05, 0.01, 0.0])
     seen = Estimate(delta, 0.9 * delta, 1.1 * delta, kind="statistical", unit="probability", method="seen",
-                    confidence=0.99)  # fmt: skip
+                    confidence=0.99)
     found = conversions.ci_lmip_from_dp_curve((epsilon, seen))
     assert (found.kind, round(found.confidence, 12)) == ("statistical", 0.95)
     proved = Estimate(delta, delta, delta, kind="certified", unit="probability", method="seen")

@@ -183,7 +183,7 @@ def test_laws_of_the_output():
             "sensitivity must be of a shape that broadcasts with epsilon and delta",
         ),
     ],
-)  # fmt: skip
+)
 def test_every_error(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -13,7 +13,7 @@ from fastpriv import (
     ShapeError,
     SubsetLikelihood,
     posterior,
-)  # fmt: skip
+)
 
 # Logarithms between 0 and 1 are rare outside of these tests, and warned of.
 pytestmark = pytest.mark.filterwarnings("ignore:.*must hold natural logarithms:UserWarning")
@@ -34,11 +34,11 @@ def test_releases_that_cannot_happen():
 
 def test_priors_of_a_default():
     check_error(ShapeError, "one entry for each of the 1000000000000 secrets; got 5", DEFAULT,
-            DefaultLikelihood(5, math.log(0.2), [], []))  # fmt: skip
+            DefaultLikelihood(5, math.log(0.2), [], []))
     check_error(DomainError, r"prior must sum to 1 within 1e-09; got 0.5.*holds logarithms", DEFAULT,
-            DefaultLikelihood(10**12, -math.inf, [3], [math.log(0.5)]))  # fmt: skip
+            DefaultLikelihood(10**12, -math.inf, [3], [math.log(0.5)]))
     check_error(DomainError, "prior must be positive for a secret; got none", DEFAULT,
-            DefaultLikelihood(10**12, -math.inf, [], []))  # fmt: skip
+            DefaultLikelihood(10**12, -math.inf, [], []))
 
 
 def test_factors_and_their_priors():
@@ -47,7 +47,7 @@ def test_factors_and_their_priors():
     check_error(ShapeError, "sequence with one prior for each", two, 0.5)
     check_error(ShapeError, "each of the 2 secrets of a factor; got 3", two, [[0.2, 0.3, 0.5], None])
     check_error(DomainError, "factors must have at most 16777216 secrets where they are written out; got 100000000",
-            ProductLikelihood([IndexLikelihood(np.sin, 10**8)]))  # fmt: skip
+            ProductLikelihood([IndexLikelihood(np.sin, 10**8)]))
     subsets = SubsetLikelihood(np.zeros(4), np.zeros((4, 4)), 2)
     check_error(DomainError, "or functions of an index; got a SubsetLikelihood", ProductLikelihood([subsets]))
     check_error(DomainError, "factors must be log likelihoods below infinity", ProductLikelihood([[0.0, np.inf]]))
@@ -57,7 +57,7 @@ def test_where_probabilities_are_written():
     two = ProductLikelihood([[0.0, 1.0]], [2])
     for likelihood in (DEFAULT, two, SubsetLikelihood(np.zeros(4), np.zeros((4, 4)), 2)):
         check_error(DomainError, "out must be None for likelihoods that are not written out; got 'all.npy' for",
-                likelihood, out="all.npy")  # fmt: skip
+                likelihood, out="all.npy")
 
 
 def test_functions_that_fail_are_named_with_their_block():
@@ -67,19 +67,19 @@ def test_functions_that_fail_are_named_with_their_block():
         return 0.0 * d
 
     check_error(DomainError, r"function must return a log likelihood for every secret; got ZeroDivisionError: no such "
-            r"secret in block 2, secrets 589824 to 606207", IndexLikelihood(failing, 10**6))  # fmt: skip
+            r"secret in block 2, secrets 589824 to 606207", IndexLikelihood(failing, 10**6))
     check_error(DomainError, r"return one real number a secret; got float64 of shape \(\) for 10 secrets in block 0",
-            IndexLikelihood(lambda d: 0.5, 10))  # fmt: skip
+            IndexLikelihood(lambda d: 0.5, 10))
     check_error(DomainError, r"below infinity; got nan at index 300000, in block 1 \(1 of",
-            IndexLikelihood(lambda d: np.where(d == 300_000, np.nan, 0.0), 10**6))  # fmt: skip
+            IndexLikelihood(lambda d: np.where(d == 300_000, np.nan, 0.0), 10**6))
     check_error(DomainError, r"log likelihoods, numbers below infinity; got inf at index 7,",
-            IndexLikelihood(lambda d: np.where(d == 7, np.inf, 0.0), 10))  # fmt: skip
+            IndexLikelihood(lambda d: np.where(d == 7, np.inf, 0.0), 10))
 
 
 def test_jitted_functions():
     numba = pytest.importorskip("numba")
     check_error(DomainError, "one real number; got .*, which returns .* for one index",
-            IndexLikelihood(numba.njit(lambda d: (d, d)), 10))  # fmt: skip
+            IndexLikelihood(numba.njit(lambda d: (d, d)), 10))
 
 
 def test_index_likelihoods():

@@ -25,7 +25,7 @@ def test_import_loads_numpy_and_nothing_else_heavy():
     assert [name for name in loaded if name.startswith("fastpriv")] == [
         "fastpriv", "fastpriv.base", "fastpriv.base.old_addresses", "fastpriv.base.public_names",
         "fastpriv.base.version",
-    ]  # fmt: skip
+    ]
     assert len(loaded) < 11, loaded
 
 
@@ -34,7 +34,7 @@ UNUSED = (
     "scipy", "numba", "joblib", "mpmath", "multiprocessing", "numpy.ma", "numpy.random", "numpy.linalg.lapack_lite",
     "html", "hashlib", "difflib", "fastpriv.divergences.reductions.factored_quantities",
     "fastpriv.divergences.monte_carlo",
-)  # fmt: skip
+)
 FIRST_CALLS = {
     "hockey_stick_divergence": "f.hockey_stick_divergence(p, q, [0.5, 1.0])",
     "kl_divergence": "f.kl_divergence(p, q)",

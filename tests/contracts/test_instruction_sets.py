@@ -42,7 +42,7 @@ def test_an_unknown_word_stops_the_import_of_every_kernel():
     run = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | {"FASTPRIV_ISA": "avx3"}, stdout=subprocess.PIPE, text=True,
         check=True,
-    )  # fmt: skip
+    )
     assert run.stdout == f"FASTPRIV_ISA must be one of baseline, avx2, avx512; got 'avx3'. {UNSET}\n"
 
 
@@ -60,4 +60,4 @@ def test_a_variant_that_the_machine_lacks_is_a_skipped_test():
     assert [parameter.values for parameter in built] == [(name,) for name in INSTRUCTION_SETS]
     assert [[mark.args for mark in parameter.marks if mark.name == "skip"] for parameter in built] == [
         [], [], [("not run: this CPU has no avx512",)]
-    ]  # fmt: skip
+    ]

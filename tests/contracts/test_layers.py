@@ -22,7 +22,7 @@ LAYERS = {
     "report": 7, "studies": 7.1, "studies/datasets": 7.15, "studies/membership": 7.2, "studies/assessment": 7.3,
     "studies/auditing": 7.3, "studies/papers": 7.4, "studies/leakage": 7.4,
     "adapters": 8, "cli": 8.1, "__main__": 8.2,
-}  # fmt: skip
+}
 OWNERS = {"numba": "kernels/jit", "joblib": "base/parallel.py"}
 SHARED = "studies"  # the folder whose packages are rooms of their own
 
@@ -170,7 +170,7 @@ def test_a_layer_violation_would_be_seen(tmp_path):
 
 def test_an_import_by_the_wrong_module_would_be_seen(tmp_path):
     modules = {"notions/a.py": "import joblib.parallel", "kernels/b.py": "from numba import njit",
-               "kernels/jit/c.py": "import numba", "base/parallel.py": "from joblib import Parallel"}  # fmt: skip
+               "kernels/jit/c.py": "import numba", "base/parallel.py": "from joblib import Parallel"}
     assert imports_of_others(written(tmp_path, modules), OWNERS) == [
         "kernels/b.py imports numba; only kernels/jit may",
         "notions/a.py imports joblib.parallel; only base/parallel.py may",
@@ -194,7 +194,7 @@ def private_names_of_reports(root):
         ".".join(target) for path in sources(root) for target in internal_imports(path, root)
         if path.relative_to(root).parts[0] in ("studies", "cli") and target[0] == "report" and target[1:]
         and (len(target) > 2 or target[1] not in public)
-    })  # fmt: skip
+    })
 
 
 def test_only_commands_import_studies():

@@ -55,7 +55,7 @@ def test_nothing_to_leak_is_exactly_zero():
         c.dp_delta_from_ci_lmip(0.0, [0.0, 1.0]), c.lip_delta_from_pointwise_lmip(0.0, [0.0, 1.0]),
         c.lip_delta_from_cd_lmip(0.0, 0.0, [0.0, 0.5, 1.0]), c.lip_delta_from_cd_lmip([0.1, 5.0], 0.0, 1.0),
         c.lip_delta_from_cd_lmip([0.0, 0.1], math.inf, 1.0), c.lip_delta_from_cd_lmip(0.1, 1.0, Pmf([3.0], [1.0])),
-    ):  # fmt: skip
+    ):
         assert np.all(found.upper == 0.0), found
 
 
@@ -156,7 +156,7 @@ def test_pointwise_lmip_is_the_largest_divergence():
         (lambda: notions.pointwise_lmip(FIGURE_3, 3), DomainError,
          "mechanism must be a channel, rows of probabilities or a GaussianMechanism; got 3"),
     ],
-)  # fmt: skip
+)
 def test_every_error(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -154,7 +154,7 @@ def in_a_process_of_its_own(code, folder):
         path = "a.npy"
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(head) + textwrap.dedent(code)], cwd=folder, text=True,
-                          capture_output=True, check=False)  # fmt: skip
+                          capture_output=True, check=False)
     assert done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-2000:]}"
     return done.stdout.splitlines()
 

@@ -115,7 +115,7 @@ def test_single_laws():
 LAWS = [
     GaussianMixture(HALF, TWO, [1.0, 2.0]), GaussianMixture(HALF, TWO, [[1.0, 2.0, 3.0]]),
     GaussianMixture(HALF, TWO, covariances=STACK), GaussianMixture(HALF, TWO, covariances=FULL),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.form)
@@ -282,7 +282,7 @@ def test_a_nearly_singular_matrix_is_kept():
         ((HALF, TWO), {"covariances": np.ones((2, 3))}, ShapeError, r"got \(2, 3\). Pass variances as sigmas=np.sqrt"),
         ((HALF, TWO), {"covariances": [1, 2, 3]}, ShapeError, r"got \(3,\). Pass .* standard deviations go to sigmas"),
     ],
-)  # fmt: skip
+)
 def test_faults_are_named(arguments, keywords, error, message):
     with pytest.raises(error, match=message):
         GaussianMixture(*arguments, **keywords)

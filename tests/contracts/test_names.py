@@ -17,13 +17,13 @@ EMPTY_WORDS = {
     "look", "looks", "made", "orders", "own", "pairwise", "part", "place", "pull", "reach", "reading", "room",
     "row", "score", "setting", "shape", "shares", "short", "silent", "slots", "stick", "support", "taken", "things",
     "told", "way", "ways", "words",
-}  # fmt: skip
+}
 STANDARD = {"base", "shape"}  # of these, the module of a base class and the shape of an array are standard terms
 # Words that say nothing about a variable, a parameter or a function.
 BARE_WORDS = {
     "apart", "asked", "away", "found", "given", "held", "kept", "law", "moved", "one", "own", "place", "rest", "told",
     "turned",
-}  # fmt: skip
+}
 ALLOWED_NAMES: dict[tuple[str, str], str] = {}  # (path in fastpriv, name): the reason why this name stays
 # Modules that play the same part in several rooms.
 SAME_PART = {

@@ -15,7 +15,7 @@ SOURCES = [
     for folder, patterns in (("csrc", ("*.h", "*.pyx", "*.pxi")), ("tools", ("*.py",)), ("tests", ("*.py", "*.json")),
                              ("fastpriv", ("*.py", "*.pyi", "*.pxd", "*.csv", "*.npz", "*.toml", "*.md", "py.typed")))
     for pattern in patterns for path in (ROOT / folder).rglob(pattern)
-]  # fmt: skip
+]
 
 pytestmark = pytest.mark.skipif(not (ROOT / "setup.py").exists(), reason="needs the source tree")
 
@@ -50,7 +50,7 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command], cwd=source, capture_output=True, text=True, check=False,
         env={name: word for name, word in os.environ.items() if name != "PYTHONPATH"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "Noise that a target needs" in done.stdout
     (site,) = (source / ".venv").glob("lib/python3*/site-packages")
@@ -67,7 +67,7 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
     where = subprocess.run(
         [sys.executable, "-c", "import fastpriv; print(fastpriv.__file__)"], cwd=elsewhere, env=here, text=True,
         capture_output=True, check=True,
-    ).stdout  # fmt: skip
+    ).stdout
     assert where.startswith(str(site))
     (elsewhere / "ndtr.c").write_text("#include <fastpriv.h>\nint main(void) { return fastpriv_ndtr(0.0) != 0.5; }\n")
     include = f"-I{site}/fastpriv/include"
@@ -79,5 +79,5 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(source),
          *map(str, (*chosen, contracts / "test_estimate.py", contracts / "test_parallel.py"))],
         cwd=elsewhere, env=here, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

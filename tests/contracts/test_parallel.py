@@ -20,7 +20,7 @@ from fastpriv import (
     kl_divergence,
     notions,
 )
-from fastpriv.base import parallel  # fmt: skip
+from fastpriv.base import parallel
 from fastpriv.base.parallel import blocks, ordered_map
 
 PRIOR, NOISE, CHANNEL = Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(1.0), [[0.75, 0.25], [0.25, 0.75]]

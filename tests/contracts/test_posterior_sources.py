@@ -61,7 +61,7 @@ def test_the_same_bits_for_any_number_of_threads(numbers, expected):
 
 ANYWHERE = (
     "file", "path", "memmap", "part of a memmap", "copy on write", "function", "mixed", "strided", "big endian",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("kind", ANYWHERE)

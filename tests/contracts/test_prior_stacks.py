@@ -38,9 +38,9 @@ NOTIONS = {
     "lip_curves": lambda prior, mechanism, **k: notions.lip_curves(prior, mechanism, LEVELS, **k),
     "ci_lmip": lambda prior, mechanism, **k: notions.ci_lmip(mechanism, unit="bits", **k),
     "channel_capacity": lambda prior, mechanism, **k: channel_capacity(mechanism, **k),
-}  # fmt: skip
+}
 OF_CHANNELS = ("bayes_vulnerability", "min_entropy_leakage", "maximal_leakage", "map_secrets", "summary", "ci_lmip",
-               "channel_capacity")  # fmt: skip
+               "channel_capacity")
 
 
 def check(one, many, index):
@@ -250,7 +250,7 @@ WRONG = {
     "no proof": (
         lambda: calibration.sigma_from_lip(0.5, 0.4, PmfStack([[0.0, 1e-300]], [0.5, 0.5])),
         (DomainError, NotConvergedError), "at setting 0"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", WRONG)

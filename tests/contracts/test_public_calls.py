@@ -19,10 +19,10 @@ LN2 = math.log(2.0)
 OTHER_WORDS = r"must be an? (integer|list|pair|function|sequence)|must be finite numbers; got None"
 # Their values are looked at when a posterior or an accuracy asks for them, or they hold what others have computed.
 NOT_LOOKED_AT = {"DenseLikelihood", "ProductLikelihood", "robust_accuracy", "Reconstruction", "RecoveredLabels",
-                 "LeakageDesign", "TextTable"}  # fmt: skip
+                 "LeakageDesign", "TextTable"}
 # A vast array is refused in the words of NumPy, since it is copied before its size is looked at.
 COPIED = {"channel_capacity", "maximal_leakage", "ProductLikelihood", "PmfStack", "robust_accuracy", "match_to_pool",
-          "CombinedReleases.log_likelihood", "CombinedReleases.pooled"}  # fmt: skip
+          "CombinedReleases.log_likelihood", "CombinedReleases.pooled"}
 PAIRS = {"composition_from_opacus", "ci_lmip_from_dp_curve"}  # their sequences are records, not arrays
 TAKES_LONG = {"BandedMatrixMechanism.sampled_delta", "paper_figure"}
 SEARCHES_LONG = {("least_sigma", "count")}
@@ -224,7 +224,7 @@ def test_vast_sizes_end_at_once(size, calls):
             signal.alarm(20)
             try:
                 fault = fault_of(lambda n, call=call, name=name, value=value: call.with_arguments(**{name: value(n)})(),
-                                 size)  # fmt: skip
+                                 size)
             finally:
                 signal.alarm(0)
             if fault and not (fault.startswith("MemoryError") and call.name in COPIED):

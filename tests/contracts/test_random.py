@@ -67,7 +67,7 @@ def test_words_are_a_prefix_of_more_words():
 @pytest.mark.parametrize(
     "rng", [-1, True, 1.0, "1", b"1", [], [1, -1], [1, 2.0], [True], [[1]], np.array([[1]]), np.array([1.5]), {1},
             object, RandomState(1), np.random]
-)  # fmt: skip
+)
 def test_anything_else_is_refused(rng):
     with pytest.raises(DomainError, match=r"rng must be None, an integer of at least 0, .*; got .*\. Pass an integer"):
         random_streams.root(rng)

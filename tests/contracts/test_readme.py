@@ -128,7 +128,7 @@ def test_the_paths_in_the_architecture_lead_somewhere():
 PAPERS = [
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "BOUNDS.md", "CHANGELOG.md", "CITATION.cff",
     "LICENSE",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -149,7 +149,7 @@ def test_dictionaries_are_plain():
 RESULTS = [
     SCALAR, VECTOR, GRID, outer(), fastpriv.awgn_capacity(1, [1.0, 2.0]),
     fastpriv.conversions.convert("abp", "lip", epsilon=[0.5, 1.0], pi_min=0.4),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("one", RESULTS, ids=lambda one: type(one).__name__)

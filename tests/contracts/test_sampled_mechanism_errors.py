@@ -36,7 +36,7 @@ NOISE = GaussianMechanism(1.0, 1.0)
     (lambda: TruncatedPoissonSampled(NOISE, 10, 0.5, 11), "cap must be an integer of at least 1 and at most 10"),
     (lambda: TruncatedPoissonSampled(NOISE, 10, -0.5, 5), "rate must be between 0 and 1; got -0.5"),
     (lambda: TruncatedPoissonSampled(NOISE, 10, 0.5, 0), "cap must be an integer of at least 1"),
-])  # fmt: skip
+])
 def test_errors(make, text):
     with pytest.raises(DomainError) as caught:
         make()

@@ -219,7 +219,7 @@ def test_each_shard_writes_its_part_of_the_posterior(tmp_path, ending):
     same(posterior(likelihood, prior, **options), whole)
     assert np.array_equal(parts()[1], expected)
     assert [path.stat().st_mtime_ns == time for path, time in zip(files, written, strict=True)] == [True, False] + [
-        True] * 2  # fmt: skip
+        True] * 2
 
 
 @pytest.mark.parametrize("out", ["parts.npy", "{first}.csv", "{0}.npy", "{first}{other}.npy", np.empty(SIZE)])
@@ -245,7 +245,7 @@ REFUSED = [
      "prior must sum to 1 within"),
     (lambda: posterior(ShardedLikelihood(np.full(3, -np.inf))), DomainError,
      "likelihood must be positive for some secret of positive prior; got zero for all 3"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "error", "match"), REFUSED)

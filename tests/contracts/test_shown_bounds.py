@@ -87,7 +87,7 @@ def test_no_bound_is_formatted_to_the_nearest_digit(module):
      'width = max((b.upper - b.lower) / b.value)\n    f"{width:.0e}"', 'for x in one.upper: f"{x:.3g}"',
      'for end in ("value", "lower"): f"{one[end]:.3g}"', 'f"{getattr(one, \'upper\'):.3g}"',
      'low, high = one.lower, one.upper\n    f"{high:.{digits}g}"', '", ".join(f"{x:.3g}" for x in one.lower)'],
-)  # fmt: skip
+)
 def test_the_lint_finds(code):
     assert formatted_to_nearest(f"def shown(one, r, names):\n    {code}\n")
 
@@ -96,7 +96,7 @@ def test_the_lint_finds(code):
     "code",
     ['f"{one.value:.3g}"', 'f"{rounded_up(one.upper)}"', 'f"{name.upper():>8}"', 'f"{one:.3f}"',
      'value, lower = one.value, one.lower\n    f"{value:.3g}"', 'raise DomainError(f"got {one.upper:.3g}")'],
-)  # fmt: skip
+)
 def test_the_lint_passes(code):
     assert not formatted_to_nearest(f"def shown(one, name):\n    {code}\n")
 
@@ -105,7 +105,7 @@ def test_the_lint_passes(code):
     (0.57729732, "0.578", "0.577"), (0.62805541, "0.629", "0.628"), (1.20163386, "1.21", "1.2"), (0.1, "0.1", "0.1"),
     (0.0, "0", "0"), (-0.12345, "-0.123", "-0.124"), (9.999, "10", "9.99"), (5e-324, "4.94e-324", "4.94e-324"),
     (float("inf"), "inf", "inf"), (1.7976931348623157e308, "inf", "1.79e+308"),
-])  # fmt: skip
+])
 def test_rounded_up_and_down(number, up, down):
     assert rounded_up(number) == up
     assert rounded_down(number) == down
@@ -125,7 +125,7 @@ def test_the_bounds_of_a_channel_are_rounded_up_in_its_picture():
     report = fastpriv.assess(Pmf([0.0, 1.0, 2.0], [0.5, 0.2, 0.3]), mechanism=channel, epsilon=[1.0])
     shown = dict(text.get_text().split(": ") for text in fastpriv.report.leakage(report).texts)
     names = {"maximal leakage": "maximal_leakage", "capacity": "capacity", "mutual information": "mutual_information",
-             "min-entropy leakage": "min_entropy_leakage"}  # fmt: skip
+             "min-entropy leakage": "min_entropy_leakage"}
     assert shown.keys() == names.keys()
     for text, name in names.items():
         bound = float(report[name].to("bits").upper[0])

@@ -31,7 +31,7 @@ def test_reasons_of_skips(unlisted, processes, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n", processes, "-p", "no:cacheprovider", "--rootdir", ".", "."],
         env=os.environ | {"FASTPRIV_SKIPS": "listed"}, cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     *_, before, last = done.stdout.splitlines()
     assert done.returncode == unlisted, done.stdout
     assert last.startswith("1 passed, 3 skipped in" if unlisted else "1 passed, 1 skipped in")

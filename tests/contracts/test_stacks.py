@@ -90,7 +90,7 @@ def test_long_grids_are_those_of_single_calls_bit_for_bit():
 @pytest.mark.few(3)
 @pytest.mark.parametrize("certified", [False, True])
 @pytest.mark.parametrize("name", ["kl_divergence", "jensen_shannon", "renyi_divergence", "total_variation", "entropy",
-                                  "label_information"])  # fmt: skip
+                                  "label_information"])
 def test_other_quantities_are_those_of_single_calls_bit_for_bit(name, certified):
     rng = np.random.default_rng(8)
     rows_p, rows_q = ([nasty(rng, int(rng.integers(1, 5))) for _ in range(25)] for _ in range(2))
@@ -114,7 +114,7 @@ TABLE = [  # leading axes of P, leading axes of Q, shape of epsilon
     ((), (), ()), ((3,), (), ()), ((), (3,), (4,)), ((3,), (3,), (4,)), ((3, 1), (2,), ()), ((3, 1), (1, 2), (5,)),
     ((2,), (3, 1), (1, 2, 4)), ((), (), (3, 2)), ((3,), (3,), (3, 1)), ((2, 3), (3,), (2, 1, 4)), ((0,), (), (4,)),
     ((2, 0), (1,), ()), ((3,), (), (0,)), ((1,), (1,), (1,)), ((2, 1, 3), (4, 1), ()),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("of_p", "of_q", "of_epsilon"), TABLE)

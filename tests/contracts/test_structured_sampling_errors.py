@@ -28,7 +28,7 @@ from fastpriv.pairs import Allocation, MatrixMechanism
     (lambda: Allocation([None, None], 4), "base must be a tuple"),
     (lambda: MatrixMechanism([1.0, 2.0], 1.0, [[1.0]]), "matrix must have two axes of 1 to 4096 entries"),
     (lambda: MatrixMechanism([[1.0, 2.0]], 1.0, [[1.0]]), "patterns must have one column for each of the 2"),
-])  # fmt: skip
+])
 def test_texts(make, text):
     with pytest.raises((DomainError, ShapeError)) as error:
         make()

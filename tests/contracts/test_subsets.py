@@ -47,7 +47,7 @@ def of(linear=(0.0,) * 5, pairwise=ZEROS, size=2, **more):
         (lambda: rank_of_subset([], 5), ShapeError, "subset must have members along its last axis; got shape"),
         (lambda: rank_of_subset([1, 7], 5), DomainError, "Name each member once, by its index in the pool"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named(call, error, text):
     with pytest.raises(error, match=text):
         call()
@@ -66,7 +66,7 @@ def test_what_is_wrong_is_named(call, error, text):
         (lambda: posterior(of(), np.ones(5)), DomainError,
          "prior must be None for subsets, which are equally likely; got .*Add the log odds of records to the linear"),
     ],
-)  # fmt: skip
+)
 def test_what_a_posterior_cannot_do_is_named(call, error, text):
     with pytest.raises(error, match=text):
         call()
@@ -100,7 +100,7 @@ def softmax(records=TABLE, labels=(0, 1, 0, 1), weights=((0.0, 1.0), (1.0, 0.0))
         (lambda: step(1e49 * TABLE, 1e49 * TABLE, sigma=1e-50).column(np.ones((2, 2))), DomainError,
          "sigma must be large enough for log likelihoods below 1e250; got 1e-50"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_a_batch_gradient_is_named(call, error, text):
     with pytest.raises(error, match=text):
         call()

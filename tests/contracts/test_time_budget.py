@@ -158,7 +158,7 @@ def test_a_busy_machine_has_no_say_where_there_is_time(stalls, monkeypatch):
         lambda: kl_divergence(p, q, rng=1), lambda: total_variation(p, q, rng=1),
         lambda: hockey_stick_divergence(p, q, 8.0, rng=1),
         lambda: total_variation(p, q, interval="guaranteed", rtol=0.1, rng=1),
-    ]  # fmt: skip
+    ]
     quiet = [call() for call in calls]
     for call, one in zip(calls, quiet, strict=True):
         with monkeypatch.context() as patch:

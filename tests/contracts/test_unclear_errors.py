@@ -33,7 +33,7 @@ from fastpriv import (
     read_column,
     renyi_divergence,
     subset_of_rank,
-)  # fmt: skip
+)
 from fastpriv.conversions import lip_delta_from_pointwise_lmip
 from fastpriv.sampling import stopping
 
@@ -92,7 +92,7 @@ def told(mechanism):
         (lambda: read_column(__file__, 3), DomainError, "column must be the name of a column; got 3. Pass it as text"),
         (lambda: kl_divergence(TWO, NORMAL, n_jobs="all"), DomainError, "n_jobs must be a non-zero integer or None"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_one_sentence(call, error, text):
     with pytest.raises(error, match=text):
         call()
@@ -135,7 +135,7 @@ def test_a_mistake_is_one_sentence(call, error, text):
          "mu of shape .* must fit in memory"),
         (lambda: hockey_stick_divergence(NORMAL, OTHER, np.broadcast_to(1.0, 10**15)), MemoryError, "epsilon of shape"),
     ],
-)  # fmt: skip
+)
 def test_a_size_typed_by_accident_ends_at_once(call, error, text):
     with pytest.raises(error, match=text):
         call()
@@ -207,7 +207,7 @@ def test_a_function_that_fails_at_its_second_array_says_where():
         lambda none: fastpriv.average_power_capacity(2, none, 1.0), lambda none: conversions.mbp_from_lip(none),
         lambda none: fastpriv.calibration.sigma_from_ldp(none, 0.1, 1.0),
     ],
-)  # fmt: skip
+)
 def test_no_number_in_gives_no_number_out(call):
     for none in ([], np.empty(0)):
         found = call(none)

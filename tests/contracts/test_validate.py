@@ -42,7 +42,7 @@ def test_real_takes_numbers_of_any_shape():
         (np.array(["a"]), "array", "Pass a noise level"),
         (np.array([1, "a"], dtype=object), "array", "Pass a noise level"),
     ],
-)  # fmt: skip
+)
 def test_real_names_argument_constraint_value_and_remedy(value, shown, remedy):
     with pytest.raises(DomainError, match=f"^sigma must be positive; got {shown}.*{remedy}"):
         validate.real("sigma", value, "positive", positive, remedy="Pass a noise level.")
@@ -124,7 +124,7 @@ def test_probabilities_are_never_renormalised():
         ([3], r"got \[3\]. Pass one integer"), (-3, "got -3. Check its sign"), (0, "got 0. Pass 1 for the"),
         (11, "got 11. Pass 10 for the largest case"), (10**400, "got an integer of 1329 bits. Pass 10"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_count(value, remedy):
     with pytest.raises(DomainError, match=f"^n must be an integer of at least 1 and at most 10; {remedy}"):
         validate.count("n", value, 1, 10)

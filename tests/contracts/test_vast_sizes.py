@@ -15,7 +15,7 @@ def test_vast_sizes_end_at_once(size):
     calls = {
         (name, use): lambda n, make=make, use=use: USES[use](make(n))
         for name, make in CHANNELS.items() for use in QUICK
-    }  # fmt: skip
+    }
     calls |= {(name, ""): call for name, call in OTHERS.items()}
     faults = {key: fault for key, call in calls.items() if (fault := fault_of(call, size))}
     assert not faults
@@ -27,7 +27,7 @@ def test_every_call_of_a_vast_size_ends_with_little_memory():
     done = subprocess.run(
         [sys.executable, "-m", "contracts.vast_sizes"], capture_output=True, text=True, check=True, timeout=7200,
         cwd=Path(__file__).parents[1],
-    )  # fmt: skip
+    )
     faults = [json.loads(line) for line in done.stdout.splitlines()]
     assert not faults, "\n".join(map(str, faults))
 

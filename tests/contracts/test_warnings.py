@@ -20,7 +20,7 @@ def uniform(high, sampled=True):
     return Density(
         lambda x: np.where((x[:, 0] >= 0) & (x[:, 0] <= high), inside, -np.inf),
         (lambda rng, n: high * rng.random((n, 1))) if sampled else None, **LINE,
-    )  # fmt: skip
+    )
 
 
 def interrupting(after):
@@ -51,7 +51,7 @@ def said(call):
     [("kl_divergence", (P, Q)), ("jensen_shannon", (P, Q)), ("total_variation", (P, Q)),
      ("hockey_stick_divergence", (P, Q, 1.0)), ("log_hockey_stick_divergence", (P, Q, 1.0)),
      ("renyi_divergence", (P, Q, 2.0)), ("entropy", (P,)), ("label_information", (P,))],
-)  # fmt: skip
+)
 def test_an_interruption_is_an_error_that_carries_the_answer(name, arguments, n_jobs):
     words = {"rtol": 0.0, "max_samples": 4_000_000, "rng": 1, "n_jobs": n_jobs, "method": "plain"}
     with pytest.raises(KeyboardInterrupt, match="the run was interrupted after") as stopped:

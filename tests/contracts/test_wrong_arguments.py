@@ -24,7 +24,7 @@ from fastpriv.base.errors import (
     NotConvergedError,
     SamplingWarning,
     ShapeError,
-)  # fmt: skip
+)
 
 OWN = (BackendMissingError, DomainError, EstimateGivenError, NotConvergedError, ShapeError)
 
@@ -43,7 +43,7 @@ WRONG = {
     "list with nan": lambda: [0.5, float("nan")], "no rows": lambda: np.zeros((0, 3)), "set": lambda: {1.0},
     "list of bytes": lambda: [b"a"], "records": lambda: np.zeros(2, dtype=[("a", float)]),
     "sparse": lambda: csr_array(np.eye(2)), "function": lambda: len,
-}  # fmt: skip
+}
 
 MATCHED = {  # arguments that have to fit another one, which the message may name instead
     "default": ("rows",), "factors": ("powers", "likelihood"), "sep": ("column",),
@@ -57,7 +57,7 @@ MATCHED = {  # arguments that have to fit another one, which the message may nam
     "posteriors": ("file",), "background": ("row",), "clip": ("gradient",), "secrets": ("output",), "p": ("epsilon",),
     "q": ("epsilon",), "log": ("matrix", "likelihood", "prior"), "values": ("prior",), "rows": ("matrix",),
     "scores": ("membership", "path"), "table": ("settings",),
-}  # fmt: skip
+}
 FREE = {"method", "name", "source", "cost"}  # words that are only shown
 LEFT_OUT = {"main", "PaperFigure.curve"}  # the command line; what is a KeyError by its docstring
 USERS_OWN = {"progress", "rng"}  # called, and what they raise is theirs
@@ -81,7 +81,7 @@ LONG = {
     *(("BandedMatrixMechanism.sampled_delta", *one) for one in (
         ("max_samples", "None"), ("rng", "None"), ("rng", "zero"), ("rng", "huge"), ("n_jobs", "None"),
         ("n_jobs", "negative"))),
-}  # fmt: skip
+}
 
 
 def wrong_is_default(call, parameter, kind):
@@ -138,7 +138,7 @@ def faults(calls, every=1, first=0):
         (call, parameter, kind)
         for name, call in sorted(calls.items()) if name not in LEFT_OUT
         for parameter in call.parameters() if parameter not in FREE for kind in WRONG
-    ]  # fmt: skip
+    ]
     return [fault for case in cases[first::every] if (fault := fault_of(*case))]
 
 

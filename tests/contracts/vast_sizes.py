@@ -35,7 +35,7 @@ CHANNELS = {
     "bits three times": lambda n: fp.UnaryEncoding(n, 1.0).power(3),
     "beside another": lambda n: fp.RandomizedResponse(n, 1.0).product(fp.RandomizedResponse(3, 1.0)),
     "power of subsets": lambda n: fp.SubsetSelection(5, 1.0).power(n),
-}  # fmt: skip
+}
 USES = {
     "repr": repr, "shape": lambda q: q.shape, "rows": lambda q: q.rows(0, 1), "matrix": lambda q: q.matrix(),
     "column": lambda q: q.column(0), "sample": lambda q: q.sample([0], rng=1), "hash": hash,
@@ -51,7 +51,7 @@ USES = {
     "lip curve": lambda q: notions.lip_delta(None, q, [0.1, 0.5]), "abp": lambda q: notions.abp(None, q),
     "posterior": lambda q: fp.posterior(q.column(0)),
     "assess": lambda q: fp.assess(None, mechanism=q),
-}  # fmt: skip
+}
 
 
 NORMAL = fp.GaussianMixture.single(0.0, 1.0)
@@ -69,7 +69,7 @@ OTHERS = {
     "copies": lambda n: fp.posterior(fp.ProductLikelihood([fp.DefaultLikelihood(3, -1.0, [1], [0.0])], [n])),
     "max_samples": lambda n: fp.kl_divergence(NORMAL, NORMAL.affine([[1.0]], shift=1.0), max_samples=n, rng=1),
     "top": lambda n: fp.posterior([0.0, -1.0], top=n),
-}  # fmt: skip
+}
 QUICK = ("repr", "shape", "matrix", "column", "sample", "hash", "extreme_log_ratios", "ldp")
 
 

@@ -11,7 +11,7 @@ from oracles import gaussian_geometry as geometry
 
 __all__ = [
     "EPSILON", "V", "W", "X", "check_all_enclosed", "check_encloses", "check_in_the_plane", "covariance", "line",
-]  # fmt: skip
+]
 
 EPSILON = np.array([0.0, 0.3, 1.0, 2.5])
 W, V = [0.25, 0.5, 0.25], [0.125, 0.375, 0.5]

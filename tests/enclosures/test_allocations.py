@@ -18,7 +18,7 @@ from fastpriv import (
     PoissonSampledGaussian,
     RandomAllocation,
     compose,
-)  # fmt: skip
+)
 from fastpriv.mechanisms import RandomizedResponse
 from fastpriv.pairs import Allocation
 from oracles import structured_sampling as oracle
@@ -27,7 +27,7 @@ DIRECTIONS = ("forward", "backward")
 LAWS = (
     ("3/4 1/4", "1/4 3/4"), ("1/2 1/4 1/4 0", "1/8 1/2 1/4 1/8"), ("1/2 1/4 1/4", "0 1/2 1/2"),
     ("1/1048576 1048575/1048576", "1/2 1/2"), ("3/8 3/8 1/4", "1/4 3/8 3/8"), ("1/2 1/2", "1/1048576 1048575/1048576"),
-)  # fmt: skip
+)
 
 
 def fractions(text):
@@ -44,7 +44,7 @@ def test_discrete_laws_in_fractions(laws, steps, times):
         epsilon = math.log(x)
         ends = [oracle.allocation_of_atoms(p, q, steps, times, Fraction(math.exp(epsilon)) * (1 + slack),
                                            direction == "backward")
-                for slack in (Fraction(-4, 2**52), Fraction(4, 2**52))]  # fmt: skip
+                for slack in (Fraction(-4, 2**52), Fraction(4, 2**52))]
         found = one.delta(epsilon, direction=direction)
         assert Fraction(float(found.lower)) <= ends[0] * (1 + Fraction(1, 2**48)), (direction, x, found)
         assert ends[1] * (1 - Fraction(1, 2**48)) <= Fraction(float(found.upper)), (direction, x, found)
@@ -56,7 +56,7 @@ def test_discrete_laws_in_fractions(laws, steps, times):
 
 @pytest.mark.parametrize(("sigma", "steps"), [
     (1.0, 2), (1.0, 10), (0.5, 40), (0.2, 10), pytest.param(3.0, 1000, marks=pytest.mark.slow)
-])  # fmt: skip
+])
 def test_normal_noise_on_a_grid_of_losses_is_the_random_allocation(sigma, steps):
     pair = GaussianMixture.single(1.0, sigma), GaussianMixture.single(0.0, sigma)
     for direction in DIRECTIONS:
@@ -66,7 +66,7 @@ def test_normal_noise_on_a_grid_of_losses_is_the_random_allocation(sigma, steps)
         assert (exact.lower <= found.upper).all(), (found, exact)
         assert (found.upper <= 1.02 * found.lower + 1e-30).all()
         assert Allocation(GaussianMechanism(sigma, 1.0), steps).delta(0.3, direction=direction) == RandomAllocation(
-            sigma, steps).delta(0.3, direction=direction)  # fmt: skip
+            sigma, steps).delta(0.3, direction=direction)
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_normal_noise_several_times(times):
     ratio = np.mean([np.exp(logs[:, list(chosen)].sum(axis=1)) for chosen in subsets], axis=0)
     one = Allocation(GaussianMechanism(sigma, 1.0), steps, times)
     for direction, values in (("forward", np.maximum(ratio - math.exp(epsilon), 0.0)),
-                              ("backward", np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0))):  # fmt: skip
+                              ("backward", np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0))):
         found, spread = one.delta(epsilon, direction=direction), 5.0 * values.std() / math.sqrt(samples)
         print(times, direction, found, values.mean())
         assert found.lower <= values.mean() + spread
@@ -140,6 +140,6 @@ def test_objects_and_errors():
         assert (again, hash(again), repr(again)) == (one, hash(one), repr(one))
     for arguments, word in (((LaplaceMechanism(scale=1.0), 0), "steps"), ((LaplaceMechanism(scale=1.0), 3, 4), "times"),
                             ((3.0, 3), "base"), ((math.nan, 3), "base"), ((GaussianMechanism(1.0), 3), "sensitivity"),
-                            (([LaplaceMechanism(scale=1.0)], 3), "base")):  # fmt: skip
+                            (([LaplaceMechanism(scale=1.0)], 3), "base")):
         with pytest.raises(DomainError, match=word):
             Allocation(*arguments)

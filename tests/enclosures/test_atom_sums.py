@@ -65,7 +65,7 @@ def test_small_compositions(steps, epsilon, quantity):
     ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), ([1.0 - 1e-16, 1e-300], [1.0, 1e-320]), ([0.5, 0.5], [0.5, 0.0]),
     ([0.3, 5e-324], [0.3, 1.0]), ([0.25] * 4, [0.25 * (1.0 + 2.0**-52), 0.25, 0.25 * (1.0 - 2.0**-53), 0.1]),
     ([1e-310, 0.5, 0.5], [1e-323, 0.2, 0.8]),
-])  # fmt: skip
+])
 def test_one_draw(p, q, quantity):
     step = np.array(p), np.array(q), 1
     epsilon = [0.0, 1e-300, 2.0**-53, math.log(2.5), float(np.nextafter(math.log(2.5), 9)), 20.0, 700.0]
@@ -181,7 +181,7 @@ def test_lattices_by_transforms(monkeypatch, count, quantity):
     """Losses that are multiples of log 2, in rational numbers."""
     monkeypatch.setattr(atom_sums, "_MOST_WORK", 0.0)
     steps = [(np.array([0.5, 0.25, 0.125, 0.0625, 0.0625]), np.array([0.125, 0.25, 0.25, 0.25, 0.125]), count),
-             (np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.5, 0.25]), 5)]  # fmt: skip
+             (np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.5, 0.25]), 5)]
     top = (count * 2 + 5) * math.log(2.0)
     epsilon = np.array([0.01, 0.3 * top, 0.6 * top + 0.01, 0.9 * top + 0.01, 0.999 * top])
     found = atom_bounds([DiscretePair(*step) for step in steps], epsilon, quantity)

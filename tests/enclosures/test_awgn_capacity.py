@@ -54,7 +54,7 @@ INPUTS = [
     pytest.param(8, 10.0, marks=pytest.mark.slow), pytest.param(1, 15.0, marks=pytest.mark.slow),
     pytest.param(32, 16.0, marks=pytest.mark.slow), pytest.param(64, 16.0, marks=pytest.mark.slow),
     pytest.param(1000, 10.0, marks=pytest.mark.slow),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("d", "amplitude"), INPUTS)
@@ -251,7 +251,7 @@ def test_an_array_equals_its_entries():
 
 
 HUGE = [(1, 30.0), (1, 100.0), (1, 1e3), (1, 1e5), (1, 1e150), (2, 1e3), (2, 1e6), (8, 3e3), (8, 3e6), (64, 8e6),
-        (64, 8e3), (1000, 3e7), (4000, 6e5), (100_000, 3e8), (100_000, 3e4)]  # fmt: skip
+        (64, 8e3), (1000, 3e7), (4000, 6e5), (100_000, 3e8), (100_000, 3e4)]
 
 
 @pytest.mark.parametrize(("d", "amplitude"), HUGE)
@@ -394,7 +394,7 @@ def test_shapes_must_broadcast():
 
 
 HARSH = [(1, 1.665925641), (1, 59.9), (1, 61.5), (2, 2.45338996), (3, 18.0), (7, 1e-150), (16, 40.0), (50, 71.0),
-         (51, 71.0), (1000, 316.0), (100_000, 3e5), (1_000_000, 1e6), (1_000_000, 3e6)]  # fmt: skip
+         (51, 71.0), (1000, 316.0), (100_000, 3e5), (1_000_000, 1e6), (1_000_000, 3e6)]
 
 
 @pytest.mark.few(3)

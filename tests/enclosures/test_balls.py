@@ -24,7 +24,7 @@ def check_ball(ball, truths, width=1e-14):
     ("expm1_minus_x", lambda x: exp(x) - 1 - x, SIZE / 200),
     ("entropy_deficit",
      lambda y: (log(2 * exp(y) / (1 + exp(y))) * exp(y) + log(2 / (1 + exp(y)))) / (1 + exp(y)), SIZE / 200),
-])  # fmt: skip
+])
 def test_functions(name, exact, given):
     check_ball(getattr(Ball(given), name)(), [exact(mpf(float(x))) for x in given])
     wide = Ball(given, 1e-6 * np.abs(given))

@@ -29,7 +29,7 @@ def pair_of(column, sigma, bins, epochs, adds):
 @pytest.mark.few(8)
 @pytest.mark.parametrize(("column", "sigma", "bins", "epochs"), [
     *itertools.product(([1.0, 0.5], [1.0, 1.0], [0.3, 1.0]), (0.5, 1.0, 2.0, 5.0), (2, 3), (1, 2)),
-    ([1.0, 0.5, 0.25], 2.0, 3, 1), ([1.0, 0.0, 0.5], 1.0, 4, 1), ([1.0, 0.1], 1.0, 4, 3)])  # fmt: skip
+    ([1.0, 0.5, 0.25], 2.0, 3, 1), ([1.0, 0.0, 0.5], 1.0, 4, 1), ([1.0, 0.1], 1.0, 4, 3)])
 def test_few_bins(column, sigma, bins, epochs):
     """The curves of few bins share no code with these laws; their own truth is in ``test_few_bins``."""
     truth = BandedMatrixMechanism(column, sigma, bins, epochs=epochs)

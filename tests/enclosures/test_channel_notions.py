@@ -97,7 +97,7 @@ def test_every_number_of_a_written_channel(case):
         "cd_lmip": notions.cd_lmip, "pointwise_lmip": notions.pointwise_lmip, "xi": notions.lip_epsilon,
         "bayes_vulnerability": notions.bayes_vulnerability, "min_entropy_leakage": notions.min_entropy_leakage,
         "maximal_leakage": notions.maximal_leakage, "ldp_epsilon": notions.ldp_epsilon,
-    }  # fmt: skip
+    }
     for field, function in singly.items():
         assert function(prior, cells).value == getattr(found, field).value, field
     assert notions.ldp_epsilon(prior, cells, on_support=True).value == found.ldp_on_support.value
@@ -188,7 +188,7 @@ def test_curves(case):
         for got, want in (
             (found, truth.ldp_delta(cells, epsilon)), (informed, truth.lip_delta(cells, prior, epsilon)),
             (chosen, truth.ldp_delta(cells[prior > 0], epsilon)),
-        ):  # fmt: skip
+        ):
             want = unless_noise(want, got.upper[index])
             assert got.lower[index] <= want <= got.upper[index], (name, epsilon, got, want)
             assert got.width[index] <= 1e-13
@@ -200,10 +200,7 @@ def test_curves(case):
         last = notions.ldp_delta(None, cells, np.inf)
         assert last.lower <= truth.ldp_delta(cells, inf) <= last.upper + 1e-9
     assert notions.log_lip_delta(prior, cells, 0.1).value == pytest.approx(
-        math.log(informed.value[0, 2]) if informed.value[0, 2] > 0 else -np.inf)  # fmt: skip
-
-
-
+        math.log(informed.value[0, 2]) if informed.value[0, 2] > 0 else -np.inf)
 
 
 def test_a_default_without_a_prior_is_one_under_the_uniform_prior():
@@ -222,7 +219,7 @@ STRUCTURED = [
     DefaultChannel(7, [0.25, 0.25, 0.5], [4, 1], [[0.875, 0.125, 0.0], [0.25, 0.25, 0.5]]),
     RandomizedResponse(2, 0.7).power(3), RandomizedResponse(2, 0.7).product(GeometricMechanism(3, 0.4)),
     Channel([[0.75, 0.25], [0.5, 0.5]]).product(SubsetSelection(3, 1.0)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.few(4)
@@ -260,13 +257,13 @@ def test_products_add():
     one, prior = Channel([[0.75, 0.25], [0.5, 0.5]]), [0.25, 0.75]
     single, many = notions.summary(prior, one), notions.summary((prior,), one.power(3))
     for name in ("ldp_epsilon", "xi_plus", "xi_minus", "xi", "cd_lmip", "pointwise_lmip", "min_entropy_leakage",
-                 "maximal_leakage"):  # fmt: skip
+                 "maximal_leakage"):
         assert getattr(many, name).value == pytest.approx(3 * getattr(single, name).value, rel=1e-14)
     assert many.bayes_vulnerability.value == pytest.approx(single.bayes_vulnerability.value**3)
     rows = one.power(3).matrix()
     law = np.multiply.outer(np.multiply.outer(prior, prior), prior).ravel()
     assert notions.abp((prior,), one.power(3)).maximum.value == pytest.approx(
-        float(max(truth.abp(rows, law, row) for row in rows)), rel=1e-12)  # fmt: skip
+        float(max(truth.abp(rows, law, row) for row in rows)), rel=1e-12)
     assert notions.ci_lmip(one.power(50)).value == pytest.approx(50 * notions.ci_lmip(one).value, abs=1e-7)
 
 

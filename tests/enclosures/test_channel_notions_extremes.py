@@ -18,7 +18,7 @@ TINY = np.array([[1e-300, 1.0], [1.0, 1e-300]])
 WRITTEN = [
     Channel(ROWS), Channel(ROWS.astype(np.float32)), Channel(np.log(np.maximum(ROWS, 1e-300)), log=True),
     Channel(np.eye(3)), Channel(np.tile([0.25, 0.5, 0.25], (3, 1))),
-]  # fmt: skip
+]
 
 
 def geometric(n, epsilon):
@@ -44,7 +44,7 @@ def test_curves_at_huge_levels():
             ldp = max(row[other == 0].sum() for row in rows for other in rows) if level > 1000 else None
             lip = max(q[row == 0].sum() for row in rows) if level > 1000 else None
             for found, want in ((notions.ldp_delta(None, channel, level), ldp),
-                                (notions.lip_delta(prior, channel, level), lip)):  # fmt: skip
+                                (notions.lip_delta(prior, channel, level), lip)):
                 assert found.lower <= found.value <= found.upper
                 if want is not None and not isinstance(channel, RandomizedResponse):
                     assert found.lower <= want <= found.upper

@@ -41,7 +41,7 @@ def cases():
     yield UnaryEncoding(3, p=1.0, q=0.125), truth.unary(3, mpf(1), mpf(0.125))
     yield UnaryEncoding(1, 2.0), truth.symmetric_unary(1, 2.0)
     yield RandomizedResponse(2, 1.0).product(SubsetSelection(3, 0.5)), truth.kron(
-        truth.randomized_response(2, 1.0), truth.subset(3, 0.5, SubsetSelection(3, 0.5).size))  # fmt: skip
+        truth.randomized_response(2, 1.0), truth.subset(3, 0.5, SubsetSelection(3, 0.5).size))
     yield DiscreteLaplace(4, 2.0), truth.geometric(4, 0.5)
 
 

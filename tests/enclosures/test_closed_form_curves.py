@@ -100,7 +100,7 @@ def test_groups_agree_with_the_monotone_pieces():
         halves = GaussianMixture([0.5, 0.5], [0.0, 0.0], sigma)
         for first, second, general in (
             (group_of_six, single, (group_of_six, halves)), (single, group_of_six, (halves, group_of_six))
-        ):  # fmt: skip
+        ):
             closed, pieces = hockey_stick_divergence(first, second, epsilon), hockey_stick_divergence(*general, epsilon)
             assert closed.method == "closed form"
             assert pieces.method.startswith("monotone pieces")

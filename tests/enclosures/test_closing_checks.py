@@ -25,7 +25,7 @@ PAIRS = [
     (GaussianMixture([0.75, 0.25], [0.0, 1.0], [1.0, 2.0]), GaussianMixture([0.5, 0.5], [0.0, -0.5], 1.0)),
     ([0.5, 0.25, 0.25, 0.0], [0.25, 0.25, 0.0, 0.5]), ([0.5, 0.5], [0.25, 0.75]),
     PoissonSampledGaussian(0.3, 1e-4), GaussianMechanism(1.0, 30.0),
-]  # fmt: skip
+]
 LEVELS = np.array([0.0, 1e-5, 0.01, 0.4, 1.5, 6.0, 60.0, np.inf])
 SLOW = (4, 7)  # of these pairs only one release
 
@@ -71,7 +71,7 @@ def false_engine(monkeypatch, shift):
      (GaussianMechanism(1.0, 1.0), 3, -4.0), (RandomizedResponse(2, 1.0), 2, -2.0),
      (PoissonSampledGaussian(1.0, 0.01), 20, 4.0),
      (LaplaceMechanism(50.0), 2, 5.0), (RandomizedResponse(2, 0.01), 2, 3.0)],
-)  # fmt: skip
+)
 def test_a_false_engine_is_not_believed(monkeypatch, pair, count, shift):
     """Bounds that miss delta by a factor are widened to contain it, and ``method`` says so."""
     epsilon = np.array([0.0, 0.01])
@@ -94,7 +94,7 @@ def test_a_curve_that_rises_and_a_crossed_bracket_are_widened():
     assert found.upper[0] == right.upper[2]
     assert WIDENED not in found.method
     rising = right._replace(lower=right.lower + np.array([2.0, 0, 0]), upper=right.upper + np.array([2.0, 0, 0]),
-                            value=right.value + np.array([2.0, 0, 0]))  # fmt: skip
+                            value=right.value + np.array([2.0, 0, 0]))
     found = checked(steps, levels, rising)
     assert WIDENED in found.method
     assert (found.lower <= right.upper).all()

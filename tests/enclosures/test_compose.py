@@ -47,14 +47,14 @@ TRUTH = {
                 "1.592229503027551466"),
     "atoms": ([([0.625, 0.375], [0.375, 0.625])], [16],
               [("0.0", "-0.3813469564623772072"), ("2.737", "-1.452643272229782257")], "8.154590973249543524"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TRUTH)
 def test_published_values(name):
     pairs, counts, values, inverse = TRUTH[name]
     composition = compose([tuple(map(np.array, p)) if isinstance(p, tuple) and isinstance(p[0], list) else p
-                           for p in pairs], counts)  # fmt: skip
+                           for p in pairs], counts)
     found = composition.log_delta([float(e) for e, _ in values])
     for (_, truth), low, high in zip(values, found.lower, found.upper, strict=True):
         assert mpf(float(low)) <= mpf(truth) <= mpf(float(high)), (truth, low, high)
@@ -74,7 +74,7 @@ def test_gaussians_are_one_gaussian(count):
     assert np.allclose(logs.value, truth.value, rtol=1e-12, atol=1e-12)
     assert (logs.width <= 1e-12 * (1 + np.abs(logs.value))).all()
     mixed = compose([GaussianMechanism(4.0, 1.0), (GaussianMixture.single(3.0, 8.0), GaussianMixture.single(0.0, 8.0))],
-                    [2, 1])  # fmt: skip
+                    [2, 1])
     single = GaussianMechanism(1.0, math.sqrt(2 / 16 + 9 / 64))
     assert np.allclose(mixed.log_delta(epsilon).value, single.log_delta(epsilon).value, rtol=1e-12)
 
@@ -86,7 +86,7 @@ def response_sum(epsilon_0, count, level):
         return sum(
             mp.binomial(count, j) * p**j * (1 - p) ** (count - j) * -mp.expm1(level - (2 * j - count) * mpf(epsilon_0))
             for j in range(count + 1) if (2 * j - count) * mpf(epsilon_0) > level
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.parametrize(("epsilon_0", "count"), [(1.0, 7), (0.1, 200), (1e-3, 2000)])
@@ -234,7 +234,7 @@ def test_weights_that_miss_one():
 
 class TestNothing:
     @pytest.mark.parametrize("given", [([], 1), (GaussianMechanism(1.0, 1.0), 0), (([0.5, 0.5], [0.5, 0.5]), 10**6),
-                                       (LaplaceMechanism(1.0, 0.0), 5), ((ONE, ONE), 10**9)])  # fmt: skip
+                                       (LaplaceMechanism(1.0, 0.0), 5), ((ONE, ONE), 10**9)])
     def test_no_loss(self, given):
         pairs, count = given
         if isinstance(pairs, tuple) and isinstance(pairs[0], list):
@@ -412,7 +412,7 @@ REFUSED = {
     "p and q must be a pair with certified bounds; got a heuristic estimate": (
         lambda e: Estimate(0.0 * e, 0.0 * e, 0.0 * e, kind="heuristic", unit="probability", method="example"), 5
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", REFUSED)

@@ -14,7 +14,7 @@ from fastpriv import (
     hockey_stick_divergence,
     kl_divergence,
     renyi_divergence,
-)  # fmt: skip
+)
 from fastpriv.base.errors import DomainError
 
 

@@ -122,7 +122,7 @@ REFUSED = {
         GaussianMixture.single(9.0, 1.0), ONE, {"interval": 1e-6}
     ),
     "tail_mass must be from 1e-250 to 0.1; got 1": (ONE, ONE, {"tail_mass": 1.0}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", REFUSED)

@@ -179,7 +179,7 @@ def test_far_below_double_precision():
         (1e-6, 1.0, 10, 1e-4), (1e-6, 0.5, 100, 1e-4), (0.5, 0.5, 30, 1e-3), (0.1, 10.0, 5, 0.05),
         (0.01, 2.0, 10000, 0.8), (1e-3, 0.3, 10000, 0.1),
     ],
-)  # fmt: skip
+)
 def test_just_below_the_largest_loss(rate, sigma, count, missing):
     epsilon = (1.0 - missing) * -count * math.log1p(-rate)
     step = subsampled(rate, sigma, count).reversed()
@@ -229,7 +229,7 @@ def test_moments_of_bounded_losses(rate, sigma, t):
 
 
 @pytest.mark.parametrize(("distance", "count", "epsilon"), [(20.0, 3, 700.0), (30.0, 3, 1543.0), (30.0, 30, 10000.0),
-                                                           (50.0, 2, 2900.0)])  # fmt: skip
+                                                           (50.0, 2, 2900.0)])
 def test_far_components(distance, count, epsilon):
     """Of j samples in the far component and the others in the near one S is normal, but for e^(-distance^2 / 8)."""
     p = GaussianMixture([0.5, 0.5], [0.0, distance], 1.0)
@@ -299,7 +299,7 @@ def test_atoms_alone_enclose_the_exact_sum():
     truth = sum(
         math.comb(count, j) * p**j * q ** (count - j) * -math.expm1(epsilon - (2 * j - count) * math.log(p / q))
         for j in range(count + 1) if (2 * j - count) * math.log(p / q) > epsilon
-    )  # fmt: skip
+    )
     bounds = contour_bounds([DiscretePair(np.array([p, q]), np.array([q, p]), count)], np.array([epsilon]))
     assert bounds.lower[0] <= math.log(truth) <= bounds.upper[0]
 

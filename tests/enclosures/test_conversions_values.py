@@ -14,7 +14,7 @@ from oracles.conversions import DIGITS, VALUES
 from sizes import few_or_all
 
 LINE = [0.0, 1e-300, 1e-150, 1e-20, 1e-9, 1e-8, 1e-3, 0.1, 0.5, 0.693, 0.694, 0.99, 1.0, 1.01, 2.0, 5.0, 20.0, 39.9,
-        40.1, 80.0, 300.0, 700.0, 710.0, 750.0, 1e5, 1e300]  # fmt: skip
+        40.1, 80.0, 300.0, 700.0, 710.0, 750.0, 1e5, 1e300]
 SHORT = [0.0, 1e-300, 1e-9, 0.01, 0.7, 1.0, 3.0, 50.0, 720.0, 1e300]
 CHANCE = [0.0, 1e-300, 1e-12, 1e-3, 0.3, 0.5, 0.9, 1.0]
 GRIDS = {
@@ -24,7 +24,7 @@ GRIDS = {
     "inputs": [2.0, 3.0, 10.0, 1e15], "order": [1.0, 1.0 + 2.0**-50, 1.0001, 1.5, 2.0, 10.0, 1e5],
     "group": [1.0, 2.0, 3.0, 10.0], "c1": [0.0, 1e-9, 0.3, 0.8], "frequency": [1e-12, 0.01, 0.5, 0.75, 0.999, 1.0],
     "trials": [1.0, 4.0, 1e3, 1e9],
-}  # fmt: skip
+}
 FEW = [0.0, 1e-300, 1e-9, 0.7, 3.0, 720.0]
 OWN = {
     "robustness_from_mbp": {"xi": FEW, "beta": [0.0, 1e-300, 1e-3, 0.5, 1.0], "pi_min": [0.0, 1e-6, 0.3, 0.45]},
@@ -45,24 +45,24 @@ OWN = {
     "gdp_from_ldp": {"epsilon": [1e-300, 1e-9, 0.1, 0.999, 1.0, 1.001, 3.0, 20.0, 60.0]},
     "tradeoff_from_gdp": {"separation": [0.0, 1e-3, 1.0, 5.0], "type_one": [1e-30, 1e-12, 0.01, 0.5, 0.9]},
     "group_dp_delta_from_dp": {"epsilon": SHORT[:-1]},
-}  # fmt: skip
+}
 FEWER_DIGITS = {"gdp_from_ldp": 80, "tradeoff_from_gdp": 80,
-                "dp_delta_from_gdp": 60, "total_variation_from_gdp": 60}  # fmt: skip
+                "dp_delta_from_gdp": 60, "total_variation_from_gdp": 60}
 WIDER = {  # sums that cancel, or exponents: the bounds say how wide
     "ldp_from_mbp_sides", "abp_from_mbp_as_published", "robustness_from_mbp", "abp_from_c1",
     "abp_from_c1_as_published", "dp_epsilon_from_ldp", "tradeoff_from_ldp", "tradeoff_from_dp",
     "tradeoff_from_gdp", "group_dp_delta_from_dp", "dp_delta_from_mbp", "dp_epsilon_from_mbp",
     "frequency_failure_from_trials", "frequency_failure_from_trials_as_published",
-}  # fmt: skip
+}
 FROM_RENYI = {  # test_renyi_to_dp.py
     "dp_epsilon_from_rdp", "dp_delta_from_rdp", "dp_epsilon_from_zcdp", "dp_delta_from_zcdp",
-}  # fmt: skip
+}
 ELSEWHERE = FROM_RENYI | {  # earlier conversions, and those of whole curves
     "dp_delta_from_ci_lmip", "dp_epsilon_from_ci_lmip", "ci_lmip_from_dp_curve", "kl_from_dp_curve",
     "lip_delta_from_cd_lmip", "lip_delta_from_cd_lmip_as_published", "lip_delta_from_pointwise_lmip",
     "cd_lmip_from_lip_curve", "cd_lmip_from_hockey_sticks",
     "dp_epsilon_from_rdp_curve", "dp_delta_from_rdp_curve", "dp_epsilon_from_gdp",
-}  # fmt: skip
+}
 
 
 def oracle_name(row):
@@ -76,7 +76,7 @@ CLOSED = [row for name, row in CONVERSIONS.items() if name in {*VALUES, *FROM_RE
 def numbers_of(row):
     """The parameters that are numbers, in the order of the signature."""
     return [p for p in inspect.signature(getattr(conversions, row.function)).parameters
-            if p in row.parameters and p != "unit"]  # fmt: skip
+            if p in row.parameters and p != "unit"]
 
 
 def evaluated(name, step=1):
@@ -196,7 +196,7 @@ def test_numbers_that_leave_the_range_of_doubles():
     large = 1.7e308
     for found in (conversions.ldp_from_mbp(large), conversions.ldp_from_mbp(large, form="as_published"),
                   conversions.ci_lmip_from_ldp(large, unit="bits"),
-                  conversions.pointwise_lmip_from_mbp(large, unit="bits")):  # fmt: skip
+                  conversions.pointwise_lmip_from_mbp(large, unit="bits")):
         assert found.lower < found.upper == math.inf
     assert conversions.robustness_from_mbp(large, 0.5).upper == 1.0
     assert conversions.ldp_from_mbp(math.inf).lower == math.inf

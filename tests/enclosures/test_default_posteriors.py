@@ -13,7 +13,7 @@ from fastpriv import (
     SubsetSelection,
     UnaryEncoding,
     posterior,
-)  # fmt: skip
+)
 from oracles.grouped_posteriors import DIGITS as MPMATH_DIGITS  # noqa: F401 -- the digits of these tests too
 from oracles.grouped_posteriors import of_groups, quantities
 
@@ -68,7 +68,7 @@ def test_brute_force(seed):
 @pytest.mark.parametrize(("k", "epsilon"), [
     (2, 1.0), (10**12, 3.0), (10**12, 1e-9), (2**200, 1.0), (2**200, 100.0), (2**200, 139.0), (2**200, 200.0),
     (2**200, 1e-9), (2**5000, 1.0), (2**5000, 3466.0), (2**5000, 5000.0),
-])  # fmt: skip
+])
 def test_randomised_response_over_any_domain(k, epsilon):
     release = min(k - 1, 5)
     column = RandomizedResponse(k, epsilon).column(release)

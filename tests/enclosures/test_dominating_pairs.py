@@ -26,7 +26,7 @@ KINDS = {
     "allocation": RandomAllocation(1.0, 10), "few bins": RandomAllocation(1.0, 2),
     "losses": PrivacyLossDistribution([1.0, -1.0], [0.7310585786300049, 0.2689414213699951]),
     "curve": GaussianMechanism(1.0, 1.0).delta,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

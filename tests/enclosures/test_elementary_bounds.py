@@ -96,7 +96,7 @@ def test_one_reading_of_weights_whose_sum_misses_one(gap):
         lambda p, q: hockey_stick_divergence(p, q, 0.5), lambda p, q: hockey_stick_divergence(p, q, -0.5),
         total_variation, kl_divergence, jensen_shannon, lambda p, q: renyi_divergence(p, q, 2.0),
         lambda p, q: renyi_divergence(p, q, 0.5),
-    ]  # fmt: skip
+    ]
     for call in calls:
         for wide, narrow in ((call(rough, Q), call(exact, Q)), (call(Q, rough), call(Q, exact))):
             assert wide.lower <= narrow.upper
@@ -136,7 +136,7 @@ SHARP = [([0.3, 0.7], [0.0, 1.0], [1.0, 1.5]), ([0.3, 0.7], [40.0, 41.0], [1.0, 
 
 
 @pytest.mark.parametrize(("quantity", "order"), [("kl", 0), ("js", 0), ("renyi", 0.3), ("renyi", 0.5), ("renyi", 2.0),
-                                                 ("renyi", 1e-9), ("renyi", 1 - 1e-9), ("entropy", 0)])  # fmt: skip
+                                                 ("renyi", 1e-9), ("renyi", 1 - 1e-9), ("entropy", 0)])
 @pytest.mark.parametrize("pair", [PAIR, SHARP])
 def test_a_false_integral_is_widened_to_the_hull(quantity, order, pair):
     pair = pair[:1] if quantity == "entropy" else pair

@@ -38,7 +38,7 @@ def contains(found, truth, width=None, label=""):
 @pytest.mark.parametrize("parts", [
     [(0.5, 2.0**-10, 2)], [(0.5, 0.0, 4)], [(1e-300, 1e-300, 2)], [(1.0, 1.0, 1)], [(0.0, 0.25, 2)], [(30.0, 1e-12, 2)],
     [(0.5, 2.0**-10, 2), (1.0, 2.0**-20, 2)], [(0.125, 0.0, 3), (2.0, 0.5, 1)], [(700.0, 1e-5, 1)],
-])  # fmt: skip
+])
 def test_approximate_dp_is_the_optimal_composition(parts):
     pairs = [oracle.four_outcomes(e, d) for e, d, count in parts for _ in range(count)]
     made = compose([ApproximateDP(e, d) for e, d, _ in parts], [count for *_, count in parts])
@@ -60,7 +60,7 @@ def test_deep_tails_of_guarantees():
 @pytest.mark.parametrize("guarantees", [
     [(0.5, 0.125), (1.0, 0.0)], [(0.25, 0.2), (0.5, 0.1), (1.0, 0.01), (3.0, 1e-9)], [(0.5, 0.1), (1.0, 0.2)],
     [(0.0, 0.3), (0.5, 0.3)], [(0.5, 0.1), (0.5, 0.01)], [(1e-300, 0.5), (1.0, 1e-300)], [(0.0, 1.0), (2.0, 0.25)],
-])  # fmt: skip
+])
 def test_several_guarantees_of_one_mechanism(guarantees):
     one = compose(ApproximateDP(*zip(*guarantees, strict=True)))
     for level in LEVELS:
@@ -71,7 +71,7 @@ def test_several_guarantees_of_one_mechanism(guarantees):
 
 
 @pytest.mark.parametrize(("width", "count"), [(1.0, 1), (1.0, 2), (1.0, 3), (0.125, 20), (5.0, 4), (1e-3, 7),
-                                              (1e-9, 2)])  # fmt: skip
+                                              (1e-9, 2)])
 def test_bounded_range_fixed_in_advance(width, count):
     made = compose(BoundedRange(width, adaptive=False), count)
     worst = 0.0
@@ -131,7 +131,7 @@ def test_permute_and_flip_by_its_law():
 @pytest.mark.parametrize(("variance", "shift", "count"), [
     (2.0, 1, 1), (0.25, 1, 1), (0.25, 1, 3), (0.0625, 1, 2), (9.0, 3, 1), (2.0, 2, 4), (0.3, 1, 2), (1e-3, 1, 1),
     (7.3, 5, 2),
-])  # fmt: skip
+])
 def test_discrete_gaussian_noise(variance, shift, count):
     made = compose(DiscreteGaussianMechanism(sigma_squared=variance, sensitivity=shift), count)
     worst, mean = 0.0, count * shift**2 / (2 * variance)
@@ -171,7 +171,7 @@ def test_many_steps_of_discrete_noise():
 def test_trees_are_gaussian_mechanisms():
     for leaves, depth in ((1, 1), (2, 2), (3, 2), (4, 3), (1023, 10), (1024, 11)):
         found, wanted = (compose(x).delta([0.5, 2.0]) for x in (
-            TreeAggregation(leaves, 3.0, 0.7), compose(GaussianMechanism(3.0, 0.7), depth)))  # fmt: skip
+            TreeAggregation(leaves, 3.0, 0.7), compose(GaussianMechanism(3.0, 0.7), depth)))
         assert (found.lower == wanted.lower).all()
     assert compose(TreeAggregation([3, 9, 4], 2.0)).delta(1.0) == compose(TreeAggregation(9, 2.0)).delta(1.0)
 
@@ -204,7 +204,7 @@ STEPS = {
     "laplace": LaplaceMechanism(4.0),
     "guarantee": ApproximateDP(0.1, 1e-6), "discrete gaussian": DiscreteGaussianMechanism(4.0),
     "pair": ([0.5, 0.25, 0.25], [0.25, 0.5, 0.25]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -259,7 +259,7 @@ def test_renyi_filters_stop_in_time():
     DiscreteGaussianMechanism(2.0), DiscreteGaussianMechanism(sigma_squared=2.0, sensitivity=3),
     ZeroConcentratedDP(0.1, 0.2), RenyiDP([2.0, 3.0], [0.1, 0.3]), TreeAggregation([3, 4], 2.0),
     TreeAggregation(3, 2.0),
-])  # fmt: skip
+])
 def test_they_are_values(one):
     again = pickle.loads(pickle.dumps(one))
     assert again == one
@@ -315,7 +315,7 @@ ERRORS = [
      "orders must be above 1 and finite"),
     (lambda: RenyiDP([2.0, 3.0], [0.1]), ShapeError,
      "epsilons must have one entry for each of the 2 orders; got 1"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", ERRORS, ids=range(len(ERRORS)))

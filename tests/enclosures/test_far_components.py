@@ -35,7 +35,7 @@ def answers(row):
         return [
             label_information(p, certified=True), mutual_information(prior, sigma, certified=True),
             notions.cd_lmip(prior, GaussianMechanism(sigma, 1.0), certified=True),
-        ]  # fmt: skip
+        ]
     if quantity == "entropy":
         return [entropy(p, certified=True)]
     if quantity == "renyi":
@@ -115,7 +115,7 @@ def test_information_is_never_above_the_entropy_of_the_prior():
         (1, "2.15077985742239931721987093489e-13"), (-3, "2.15077985742239945264641040562e-13"),
         (5, "2.15077985742239918179333146415e-13"),
     ],
-)  # fmt: skip
+)
 def test_weights_off_by_their_rounding_move_a_small_divergence_by_a_part_of_itself(slip, truth):
     """Weights mean w / sum(w); those of p sum to 1 + slip 2^-53, as NumPy's w / w.sum() does."""
     shift = 2.0**-20

@@ -28,7 +28,7 @@ def curve_of(coefficients, sigma, bins, direction, epochs=1):
     (ONE_BAND, 2.0, 1, 0.0, 0.25, 12), (ONE_BAND, 2.0, 1, 2.0, 0.25, 12), (ONE_BAND, 1.0, 1, 5.0, 0.25, 16),
     (ONE_BAND, 0.5, 2, 1.0, 0.125, 12), (ONE_BAND, 0.3, 1, 10.0, 0.125, 14), (NO_BANDS, 10.0, 1, 1.0, 0.5, 30),
     (NO_BANDS, 10.0, 1, 5.0, 0.25, 65), ((1.0, 1.0), 3.0, 4, 3.0, 0.25, 14), ((1.0, 1e-9), 1.0, 1, 0.5, 0.25, 12),
-])  # fmt: skip
+])
 def test_two_bins(coefficients, sigma, epochs, epsilon, step, reach):
     gram = oracle.toeplitz(list(coefficients), sigma, 2, epochs)
     one = BandedMatrixMechanism(coefficients, sigma, 2, epochs=epochs)
@@ -45,7 +45,7 @@ def test_two_bins(coefficients, sigma, epochs, epsilon, step, reach):
 @pytest.mark.parametrize(("coefficients", "sigma", "bins", "epochs", "epsilon", "step"), [
     (ONE_BAND, 2.0, 3, 1, 0.5, 0.2), (ONE_BAND, 0.7, 3, 1, 0.5, 0.1), (TWO_BANDS, 1.0, 3, 1, 2.0, 0.125),
     (TWO_BANDS, 5.0, 3, 3, 0.2, 0.25), (TWO_BANDS, 2.0, 4, 1, 0.3, 0.4), (NO_BANDS, 2.0, 4, 1, 0.0, 0.4),
-])  # fmt: skip
+])
 def test_three_and_four_bins(coefficients, sigma, bins, epochs, epsilon, step):
     gram = oracle.toeplitz(list(coefficients), sigma, bins, epochs)
     one = BandedMatrixMechanism(coefficients, sigma, bins, epochs=epochs)
@@ -60,7 +60,7 @@ def test_three_and_four_bins(coefficients, sigma, bins, epochs, epsilon, step):
 @pytest.mark.slow
 @pytest.mark.parametrize(("coefficients", "sigma", "epsilon", "reach"), [
     (TWO_BANDS, 2.0, 1.0, 10), (TWO_BANDS, 2.0, 5.0, 12), (ONE_BAND, 10.0, 0.3, 9),
-])  # fmt: skip
+])
 def test_three_bins_of_small_deltas(coefficients, sigma, epsilon, reach):
     gram = oracle.toeplitz(list(coefficients), sigma, 3)
     one = BandedMatrixMechanism(coefficients, sigma, 3)
@@ -88,7 +88,7 @@ def test_one_bin_is_the_gaussian_mechanism(sigma):
 def test_coarse_lattices_have_wide_bounds_that_hold(monkeypatch, nats):
     """The error of the rule and the points left out are then far above all roundings."""
     cases = [(ONE_BAND, 0.3, 2, 2.0), (ONE_BAND, 2.0, 2, 2.0), (NO_BANDS, 1.0, 2, 1.0), (TWO_BANDS, 1.0, 3, 1.0),
-             (NO_BANDS, 0.5, 3, 6.0)]  # fmt: skip
+             (NO_BANDS, 0.5, 3, 6.0)]
     for (coefficients, sigma, bins, epsilon), direction in itertools.product(cases, DIRECTIONS):
         curve = curve_of(coefficients, sigma, bins, direction)
         truth = curve.log_delta(np.array([epsilon]))
@@ -122,7 +122,7 @@ def test_delta_rises_with_each_covariance():
     for direction in DIRECTIONS:
         for bins in (2, 3):
             rows = [BandedMatrixMechanism([1.0, c], 1.5, bins, epochs=k).log_delta(epsilon, direction=direction)
-                    for k, c in ((1, 0.0), (1, 0.1), (1, 0.5), (1, 1.0), (2, 1.0))]  # fmt: skip
+                    for k, c in ((1, 0.0), (1, 0.1), (1, 0.5), (1, 1.0), (2, 1.0))]
             for before, after in itertools.pairwise(rows):
                 assert (before.upper < after.lower).all()
 
@@ -142,7 +142,7 @@ def test_processing_and_convexity():
 def test_allocations_are_bands_of_one():
     for direction in DIRECTIONS:
         pairs = ((RandomAllocation(2.0, 3), BandedMatrixMechanism([1.0], 2.0, 3)),
-                 (BallsInBins(2.0, 2, epochs=9), BandedMatrixMechanism([1.0], 2.0, 2, epochs=9)))  # fmt: skip
+                 (BallsInBins(2.0, 2, epochs=9), BandedMatrixMechanism([1.0], 2.0, 2, epochs=9)))
         for one, other in pairs:
             assert one.log_delta(0.7, direction=direction) == other.log_delta(0.7, direction=direction)
             assert one.delta(0.7, direction=direction).width < 1e-11
@@ -164,7 +164,7 @@ def test_a_composition_is_between_what_its_bounds_were():
     few = 1  # bins that are orthogonal
     found = compose(one, 3).delta(4.0, direction="forward")
     above, below = (compose(RandomAllocation(1.0, steps, sensitivity=one.scale), 3).delta(4.0, direction="forward")
-                    for steps in (few, 2))  # fmt: skip
+                    for steps in (few, 2))
     assert below.upper < found.lower
     assert found.upper < above.lower
     assert found.upper < 1.0005 * found.lower

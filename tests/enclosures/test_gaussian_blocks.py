@@ -64,10 +64,10 @@ def test_bounds_are_narrow_and_hold_the_truth_at_the_limits_of_the_quick_way():
     """r around 1e-280, where 1 - delta leaves the doubles, and the usual ones; b = epsilon / (2r) + r around 1e6."""
     rng = np.random.default_rng(8)
     ratio = np.concatenate([rng.uniform(37.0, 39.5, 60), 1e-280 * 2 ** rng.uniform(-2, 2, 40),
-                            10 ** rng.uniform(-9, 1.6, 140), 1e6 * 2 ** rng.uniform(-0.01, 0.01, 20)])  # fmt: skip
+                            10 ** rng.uniform(-9, 1.6, 140), 1e6 * 2 ** rng.uniform(-0.01, 0.01, 20)])
     edge = np.concatenate([10 ** rng.uniform(-9, -3, 60), 10 ** rng.uniform(-3, 1.5, 80),
                            1e6 * 2 ** rng.uniform(-0.01, 0.01, 60), 10 ** rng.uniform(1, 6, 40),
-                           1e6 * 2 ** rng.uniform(-2e-5, 2e-5, 20)])  # fmt: skip
+                           1e6 * 2 ** rng.uniform(-2e-5, 2e-5, 20)])
     sigma = 10 ** rng.uniform(-3, 3, ratio.size)
     span, epsilon = 2 * sigma * ratio, 2 * ratio * edge
     mechanism = GaussianMechanism(sigma, span)

@@ -125,7 +125,7 @@ def test_other_pairs_are_between_one_record_and_the_iterated_curve(group):
     response = RandomizedResponse(2, 0.5)
     true = Fraction(1 / (1 + math.exp(-0.5)))
     people = [[math.prod(true if b == bit else 1 - true for b in bits) for bits in product((0, 1), repeat=group)]
-              for bit in (0, 1)]  # fmt: skip
+              for bit in (0, 1)]
     for level in (0.0, 0.2, 1.1):
         found = privacy_profile(response, None, level, group=group)
         assert found.lower <= float(response_delta(response, level)) * (1 + 1e-12)

@@ -108,7 +108,7 @@ def check_singles(mean, s, t, epsilon, width):
 SIZES = [
     (1e-160, 1e160), (1e-156, 1e156), (1e-154, 1.0), (1.0, 1e155), (1e-80, 1e80), (1e-300, 1e300), (1e-20, 1.0),
     (1.0, 1e9), (1.0, 1e12), (1e-100, 1e-30), (1e250, 1e299),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("s", "t"), SIZES)
@@ -135,7 +135,7 @@ MIXED = [
     (([0.75, 0.25], [1e-290, 1e290], [1e-300, 1e280]), ([0.5, 0.5], [1e-290, 1e290], [1e-299, 1e281]), 1e-12),
     # each scale overlaps the next: a wide bracket is an answer
     (([0.5, 0.5], [0.0, 0.0], [1.0, 1e80]), ([0.5, 0.5], [0.0, 0.0], [1e40, 1e120]), 1.0),
-]  # fmt: skip
+]
 
 
 @pytest.mark.few(3)
@@ -167,7 +167,7 @@ LAWS = [
 NEAR = [
     pytest.param(base, step, moved, marks=[pytest.mark.slow] if (k > 0) + (step < STEP) + (moved == "all") > 1 else [])
     for k, base in enumerate(LAWS) for step in (STEP, 2.0**-40) for moved in ("weights", "means", "sigmas", "all")
-]  # fmt: skip
+]
 
 
 @pytest.mark.few(4)
@@ -178,7 +178,7 @@ def test_pairs_that_nearly_agree(base, step, moved):
     if w.size % 2:
         sign[-1] = 0.0
     other = [w + step * sign * (moved in ("weights", "all")), m + step * sign * (moved in ("means", "all")),
-             s * (1 + step * sign * (moved in ("sigmas", "all")))]  # fmt: skip
+             s * (1 + step * sign * (moved in ("sigmas", "all")))]
     assert check(tuple(other), (w, m, s), 0.0) <= 1e-12
     check(tuple(other), (w, m, s), step / 4)
     got = hockey_stick_divergence(law(other), law(base), 0.0)
@@ -233,7 +233,7 @@ def test_a_density_estimate_against_ball_arithmetic():
     y = np.append(x[:5], 1.5)
     for epsilon in (0.0, 0.05, 1.0):
         assert check((np.full(6, 0.125) * [1, 1, 1, 1, 2, 2], y, np.full(6, 0.5)),
-                     (np.full(6, 0.125) * [1, 1, 1, 1, 2, 2], x, np.full(6, 0.5)), epsilon) <= 1e-12  # fmt: skip
+                     (np.full(6, 0.125) * [1, 1, 1, 1, 2, 2], x, np.full(6, 0.5)), epsilon) <= 1e-12
 
 
 @pytest.mark.parametrize("epsilon", [1e13, 1e15, 1e20, 1e100, 1e200, 1e300, 1.7e308])
@@ -406,7 +406,7 @@ def test_squares_that_overflow_prove_nothing():
 def test_a_needle_whose_place_in_q_matters():
     """H of the needle alone falls short of its weight by 5.5e-15, which is e^epsilon Q of 16 of its sigmas."""
     p = GaussianMixture([0.03940299200149855, 0.9605970079985015], [26079949.258148782, -568355955.8148896],
-                        [1.8296603250751905e-16, 8177403.248538123])  # fmt: skip
+                        [1.8296603250751905e-16, 8177403.248538123])
     got = hockey_stick_divergence(p, N(56066363.714843445, 15331139.396351004), 20.0)
     truth = mpmath.mpf("0.9999999999999945038908884")  # quadrature with 60 digits, and an overlap below 1e-149
     assert got.lower <= truth <= got.upper
@@ -441,7 +441,7 @@ def test_crossings_beyond_all_positions():
 def test_positions_near_the_largest_double():
     """Cells whose length is below the spacing of doubles, and ends at which L overflows."""
     p = [np.array(x) for x in ([1 / 6, 1 / 6, 1 / 3, 1 / 3], [-1.3e298, 7.8e298, 4.7e299, -3.5e299],
-                               [5.8e282, 1.5e293, 7.0e281, 1.9e294])]  # fmt: skip
+                               [5.8e282, 1.5e293, 7.0e281, 1.9e294])]
     q = [np.array(x) for x in ([0.4, 0.3, 0.3], [-3.1e298, 1.6e299, 4.4e298], [2.5e288, 2.1e290, 4.8e290])]
     rows, _ = _hockey_stick_curves.pair_curve(*p, *q, np.array([0.0, 0.5, 40.0]), 5e-13, False)
     assert np.all(rows[:, 2] >= 1.0 - 1e-9)

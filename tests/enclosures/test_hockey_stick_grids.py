@@ -29,7 +29,7 @@ def pairs():
         "one each": [one, one * 0.3, one * 1.5, one, one * 0.0, one],
         "needles": [one / 2 * np.ones(2), np.array([-3.0, 3.0]), 1e-3 * np.ones(2), np.array([0.25, 0.75]),
                     np.array([-3.0, 3.0]), np.array([1.1e-3, 1e3])],
-    }  # fmt: skip
+    }
 
 
 PAIRS = pairs()
@@ -120,7 +120,7 @@ def test_needles_of_very_different_widths():
         [2.948612701871556e291, 9.290918206192457e298], [0.4, 0.2, 0.4],
         [-1.2169461896884914e299, 3.9188839186368843e298, 4.339777560170536e299],
         [1.361002641987288e294, 6.687237653965316e281, 6.365072057667237e286],
-    ]  # fmt: skip
+    ]
     rows = _hockey_stick_curves.pair_curve(*map(np.array, pair), np.array([0.0, 0.5]), WIDTH, False)[0]
     truth = ["0.99998297379963257648", "0.99998263417798115678"]  # bisection around each needle
     with mp.workdps(40):

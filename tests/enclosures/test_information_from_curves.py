@@ -353,7 +353,7 @@ def test_bad_settings():
     for settings, message in (
         ({"rtol": 0.0}, "rtol must be between 1e-15 and 1"), ({"decay": -1.0}, "decay must be positive and finite"),
         ({"unit": "hartleys"}, "unit must be one of nats, bits"), ({"max_evaluations": 3}, "max_evaluations must be"),
-    ):  # fmt: skip
+    ):
         for function in (ci_lmip_from_dp_curve, cd_lmip_from_lip_curve):
             with pytest.raises(DomainError, match=message):
                 function(good, **settings)

@@ -57,7 +57,7 @@ def test_twenty_releases():
     """Values of an independent computation with 28 digits."""
     epsilon = np.array([0.06, 0.3, 0.8, 1.5, 1.9])
     truth = np.array([-1.889044453167465751640, -2.588216045384530361295, -4.832360804058712745774,
-                      -10.21850291960613557466, -15.75438000063546744308])  # fmt: skip
+                      -10.21850291960613557466, -15.75438000063546744308])
     found = laplace_bounds([LaplacePair(10.0, 1.0, 20)], epsilon)
     assert (found.lower <= truth).all()
     assert (truth <= found.upper).all()
@@ -69,7 +69,7 @@ def test_twenty_releases():
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
 @pytest.mark.parametrize(("scale", "count", "epsilon"), [
     (100.0, 7000, [0.5, 6.0, 14.0]), (10.0, 1000, [4.0, 9.0, 16.0]), (1.0, 200, [43.0, 74.0, 110.0]),
-])  # fmt: skip
+])
 def test_many_releases_agree_with_sums_along_a_contour(scale, count, epsilon, quantity):
     steps, epsilon = [LaplacePair(scale, 1.0, count)], np.array(epsilon)
     found, other = laplace_bounds(steps, epsilon, quantity), contour_bounds(steps, epsilon, quantity)

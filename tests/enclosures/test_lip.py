@@ -22,13 +22,13 @@ def random_prior(rng, size):
         0: lambda: rng.normal(size=size), 1: lambda: rng.standard_cauchy(size), 2: lambda: np.arange(size) / 8,
         3: lambda: np.concatenate([rng.normal(0, 1e-6, size - size // 2), rng.normal(1, 1e-6, size // 2)]),
         4: lambda: np.append(rng.normal(size=size - 1), 0.5) * np.append(np.ones(size - 1), 1 + 1e-13),
-    }[int(rng.integers(5))]()  # fmt: skip
+    }[int(rng.integers(5))]()
     points = np.unique(np.round(points, 14))
     weights = {
         0: lambda: np.ones(points.size), 1: lambda: rng.exponential(size=points.size) + 1e-6,
         2: lambda: np.where(np.arange(points.size) == points.size // 2, 1e-7, 1.0),
         3: lambda: np.exp2(rng.integers(-40, 0, points.size)),
-    }[int(rng.integers(4))]()  # fmt: skip
+    }[int(rng.integers(4))]()
     return points, dyadic(weights)
 
 

@@ -49,7 +49,7 @@ def of_laplace(scale):
 
 def of_atoms(p, q):
     return lambda epsilon: sum(mp.mpf(a) * normal_cdf(epsilon, mpmath.log(mp.mpf(a) / mp.mpf(b)))
-                               for a, b in zip(p, q, strict=True))  # fmt: skip
+                               for a, b in zip(p, q, strict=True))
 
 
 MIXTURE = GaussianMixture([0.75, 0.25], [0.0, 2.0], 1.0)
@@ -62,7 +62,7 @@ CASES = [
     ((GaussianMixture.single(1.0, 1.5), ONE), of_mixtures(GaussianMixture.single(1.0, 1.5), ONE)),
     (LaplaceMechanism(0.5), of_laplace(0.5)),
     (([0.75, 0.25], [0.25, 0.75]), of_atoms([0.75, 0.25], [0.25, 0.75])),
-]  # fmt: skip
+]
 
 
 @pytest.mark.few(2)
@@ -118,7 +118,7 @@ def test_levels_next_to_the_largest_loss():
     cases = [
         (0.25, 1.0, 10, 1.2141904347662778e-27, 1.9828233e-26), (0.25, 1.0, 10, 5.937042864385408e-46, 1.0250428e-44),
         (0.1, 2.0, 5, 7.37986109629177e-25, 1.1869739e-24),
-    ]  # fmt: skip
+    ]
     for rate, sigma, count, level, truth in cases:
         mixture = GaussianMixture([1 - rate, rate], [0.0, 1.0], sigma)
         composition = compose((mixture, GaussianMixture.single(0.0, sigma)), count)
@@ -154,7 +154,7 @@ def test_levels_among_large_losses(sigma, rate):
 
 
 FAR = [PoissonSampledGaussian(1.0, 0.01), PoissonSampledGaussian(0.1, 0.5), LaplaceMechanism(1e-3),
-       (GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.5))]  # fmt: skip
+       (GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.5))]
 
 
 @pytest.mark.few(1)
@@ -196,7 +196,7 @@ def test_log_delta_far_beyond_all_losses(count, epsilon):
         least = -x * x / 2 - mp.log(2 * mp.pi) / 2 + mp.log(1 / x - 1 / x**3 - 1 / (x + mu)) + count * mp.log(q)
         order = min(int(epsilon / count + 1), 400)
         moment = sum(mp.binomial(order, k) * (1 - q) ** (order - k) * q**k * mp.exp(mp.mpf(k) * (k - 1) / 2)
-                     for k in range(order + 1))  # fmt: skip
+                     for k in range(order + 1))
         most = count * mp.log(moment) - (order - 1) * mp.mpf(epsilon)
         assert rows.lower <= most
         assert rows.upper >= least

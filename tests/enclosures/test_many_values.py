@@ -104,7 +104,7 @@ def test_abp_of_interpolated_values_holds_many_digits(law, part):
     ([0.0, 31.5, 200.0], [0.5, 2.0**-900, 0.5], 0),
     ([0.0, 3.0, 200.0], [1.0, 1e-310, 1e-310], 1),
     ([-200.0, 0.0, 0.5, 200.0], [2.0**-40, 0.5, 0.5 - 2.0**-39, 2.0**-40], 1),
-])  # fmt: skip
+])
 def test_light_atoms_within_sight_of_heavy_ones(values, weights, index):
     prior = Pmf(values, weights)
     want = shift_to_many_digits(prior, 1.0, index, density=64)
@@ -170,7 +170,7 @@ def laws_of_many(n):
         "spread": plain, "clusters": clusters(n), "light": Pmf(plain.values, light / light.sum()),
         "heavy": Pmf(plain.values, heavy / heavy.sum()), "far": Pmf(1e5 + plain.values, plain.probabilities),
         "wide": Pmf(np.append(plain.values[:-1], 1e300), plain.probabilities),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", ["spread", "clusters", "light", "heavy", "far"])
@@ -251,7 +251,7 @@ def tight_clusters(centres, width, n):
     ((0.0, 1.0), 1e-3, 0.5), ((0.0, 1.0), 1e-3, 0.51), ((0.0, 1.0), 1e-3, 3.0), ((0.0, 1.0), 1e-12, 0.3),
     ((0.0, 1.0), 0.1, 0.3), ((0.0, 10.0, 20.0), 0.1, 3.0), ((0.0, 1.0, 7.0), 1.0, 2.5), ((1e6, 1e6 + 1), 1e-6, 0.4),
     ((0.0,), 1.0, 0.05), ((0.0, 4e-200), 1e-203, 1e-200), ((0.0, 4e200), 1e199, 1e200),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("many", [2048, 20])
 def test_pointwise_information_of_clusters_is_the_largest_of_all(centres, width, sigma, many, monkeypatch):
     """Neither convexity nor grouping loses the largest divergence; none of the comparison uses them."""
@@ -273,7 +273,7 @@ def test_lip_curves_of_grouped_values_meet_those_of_all_values(shape, spread):
         "uniform": lambda: rng.uniform(0, 1, 4000), "normal": lambda: rng.normal(0, 1, 4000),
         "log-normal": lambda: np.exp(rng.normal(0, 2, 4000)),
         "clusters": lambda: np.concatenate([rng.normal(0, 1e-3, 3000), rng.normal(5, 1e-2, 1000), [40.0]]),
-    }[shape]()  # fmt: skip
+    }[shape]()
     weights = rng.dirichlet(np.full(points.size, 1.0))
     order = np.argsort(points)
     prior = Pmf(points[order], weights[order] / math.fsum(weights))

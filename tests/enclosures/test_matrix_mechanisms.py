@@ -74,10 +74,10 @@ def test_unequal_patterns_by_sampling(seed):
     means = patterns @ matrix.T
     noise = rng.standard_normal((samples, 12))
     ratio, own = (np.exp(x @ means.T - 0.5 * (means**2).sum(axis=1)) @ weights
-                  for x in (noise, noise + means[rng.choice(18, samples, p=weights)]))  # fmt: skip
+                  for x in (noise, noise + means[rng.choice(18, samples, p=weights)]))
     one = MatrixMechanism(matrix, 1.0, patterns, weights)
     for direction, values in (("forward", np.maximum(1.0 - math.exp(epsilon) / own, 0.0)),
-                              ("backward", np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0))):  # fmt: skip
+                              ("backward", np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0))):
         found, spread = one.delta(epsilon, direction=direction), 5.0 * values.std() / math.sqrt(samples)
         print(seed, direction, found, values.mean())
         assert found.lower <= values.mean() + spread
@@ -95,6 +95,6 @@ def test_objects_and_errors():
         ((np.eye(3), 1.0, np.eye(3), [0.5, 0.5, 0.5]), DomainError, "probabilities"),
         ((np.eye(3), 1.0, np.eye(3), None, math.inf), DomainError, "sensitivity"),
         ((np.eye(3) * np.nan, 1.0, np.eye(3)), DomainError, "matrix"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(error, match=word):
             MatrixMechanism(*arguments)

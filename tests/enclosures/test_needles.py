@@ -22,7 +22,7 @@ def pair_with_needles(rng, kind):
     """Up to three wide components on each side, and needles of these ``KINDS``; the ratio of the two scales."""
     unit, ratio = 10.0 ** rng.uniform(-8, 8), 10.0 ** -rng.uniform(10, 288)
     means, sigmas = zip(*([rng.normal(0, 3, k) * unit, np.exp(rng.normal(0, 0.7, k)) * unit]
-                          for k in rng.integers(1, 4, 2)), strict=True)  # fmt: skip
+                          for k in rng.integers(1, 4, 2)), strict=True)
     place, width = rng.choice([0.0, rng.normal(0, 3), rng.normal(0, 30)]) * unit, ratio * unit
     near = width * 10.0 ** rng.uniform(-3, 3)
     needles = {
@@ -31,7 +31,7 @@ def pair_with_needles(rng, kind):
         "in both, one spacing of doubles apart": ([(place, width)], [(np.nextafter(place, np.inf), near)]),
         "three": ([(place, width), (place, width * 10.0 ** rng.uniform(0, 12))],
                   [(place, width * 10.0 ** rng.uniform(-3, 9))]),
-    }[kind]  # fmt: skip
+    }[kind]
     sides = []
     for m, s, own in zip(means, sigmas, needles, strict=True):
         m, s = (np.append(x, [needle[k] for needle in own]) for k, x in enumerate((m, s)))
@@ -66,7 +66,7 @@ VACUOUS = [
      ([0.220580885344134, 0.6637281089197131, 0.11569100573615287],
       [-4675.300340555875, -4138.411477450799, -333.65233233344543],
       [1651.6673929939775, 2346.0049136683047, 6.948903070556252e-146]), 393.87323337192726),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("p", "q", "epsilon"), VACUOUS)

@@ -123,7 +123,7 @@ def in_long_doubles(likelihood, prior):
         "log_evidence": np.log(evidence) + likelihood.max(), "entropy": -np.sum(after * np.log(after)),
         "kl": np.sum(after * y), "js": js, "abp": np.sqrt(js), "max_log_ratio": y.max(), "min_log_ratio": y.min(),
         "xi": max(y.max(), -y.min()), "vulnerability": after.max(),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.few(1)
@@ -173,7 +173,7 @@ def test_rising_likelihoods_enclose_the_truth(exponent, falling):
             "log_evidence": (count - 1) * h - log_ratio, "entropy": mp.log(total) + mean, "vulnerability": 1 / total,
             "kl": mp.log(count) - mp.log(total) - mean, "max_log_ratio": log_ratio,
             "min_log_ratio": log_ratio - (count - 1) * h,
-        }  # fmt: skip
+        }
         for name, true in truth.items():
             estimate = getattr(found, name)
             assert mpf(estimate.lower) <= true <= mpf(estimate.upper), (name, estimate, mp.nstr(true, 25))

@@ -49,7 +49,7 @@ def whole(parts, powers):
     """Rows and prior of a product, written out."""
     places = [part for part, times in zip(parts, powers, strict=True) for _ in range(times)]
     rows = [outer(choice) for choice in itertools.product(*([[mpf(x) for x in row] for row in rows]
-                                                            for _, rows, _, _ in places))]  # fmt: skip
+                                                            for _, rows, _, _ in places))]
     return rows, outer([prior for _, _, _, prior in places])
 
 

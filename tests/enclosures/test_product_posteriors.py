@@ -15,7 +15,7 @@ from fastpriv import (
     ProductLikelihood,
     RandomizedResponse,
     posterior,
-)  # fmt: skip
+)
 from fastpriv.posteriors.groups import GroupPosterior, uniform_groups
 from fastpriv.posteriors.product_jensen_shannon import product_jensen_shannon
 from oracles.grouped_posteriors import DIGITS as MPMATH_DIGITS  # noqa: F401 -- the digits of these tests too
@@ -136,7 +136,7 @@ def test_priors_of_factors_and_of_coordinates():
 def test_products_inside_products_and_other_factors():
     inner = ProductLikelihood([[0.0, 1.5], DefaultLikelihood(3, 0.0, [2], [0.5])])
     outer = ProductLikelihood([inner, IndexLikelihood(lambda d: 0.1 * d, 4), DenseLikelihood([0.5, 0.25], log=False)],
-                              [2, 1, 1])  # fmt: skip
+                              [2, 1, 1])
     found = posterior(outer)
     flat = [np.array(x) for x in ([0.0, 1.5], [0.0, 0.0, 0.5], [0.0, 1.5], [0.0, 0.0, 0.5], [0.0, 0.1, 0.2, 0.1 * 3])]
     logs = np.zeros(1)

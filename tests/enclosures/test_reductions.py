@@ -29,7 +29,7 @@ from fastpriv import (
     mutual_information,
     renyi_divergence,
     total_variation,
-)  # fmt: skip
+)
 from fastpriv.base import exact_linear_algebra
 from fastpriv.divergences.reductions import factored_quantities as reductions
 from fastpriv.divergences.reductions.independent_factors import independent_factors
@@ -240,7 +240,7 @@ def test_components_any_distance_apart_are_reduced(distance):
     truth = {
         "renyi_divergence": math.log(4 / 3) / 2, "jensen_shannon": 0.033822075568605225,
         "entropy": math.log(4 * math.pi * math.e), "mutual_information": math.log(2.0),
-    }  # fmt: skip
+    }
     for name, value in truth.items():
         laws = (p,) if name in ("entropy", "mutual_information") else (p, q)
         check_encloses(getattr(reductions, name)(*laws), value, 1e-11, slack=1e-14)

@@ -13,7 +13,7 @@ from fastpriv import (
     jensen_shannon,
     kl_divergence,
     renyi_divergence,
-)  # fmt: skip
+)
 from fastpriv.divergences.reductions import factored_quantities as reductions
 from fastpriv.divergences.reductions.independent_factors import independent_factors
 from fastpriv.divergences.reductions.subspaces import subspace
@@ -121,7 +121,7 @@ def test_general_pairs_are_not_reduced(form):
     kwargs = {
         "isotropic": {"sigmas": 1.0}, "diagonal": {"sigmas": rng.uniform(1, 2, (size, d))},
         "full": {"covariances": covariance(d, 3)}, "deviations": {"sigmas": rng.uniform(1, 2, size)},
-    }[form]  # fmt: skip
+    }[form]
     p = GaussianMixture(np.full(size, 1 / size), means, **kwargs)
     q = GaussianMixture(np.full(size, 1 / size), means + 0.1, **kwargs)
     assert reductions.renyi_divergence(p, q) is None
@@ -143,7 +143,7 @@ def test_equal_laws_in_another_order_and_split():
         p, q = GaussianMixture(w, means, **kwargs), GaussianMixture(v, means[order], **kwargs)
         divergences = (
             reductions.renyi_divergence(p, q), reductions.renyi_divergence(p, q, 3.0), reductions.jensen_shannon(p, q),
-        )  # fmt: skip
+        )
         for found in divergences:
             assert (found.value, found.upper, found.kind, found.method) == (0.0, 0.0, "exact", "equal distributions")
         assert reductions.hockey_stick_divergence(p, q, [0.0, 1.0]).upper.tolist() == [0.0, 0.0]
@@ -160,7 +160,7 @@ def test_few_components_span_few_dimensions(form):
     kwargs = {
         "isotropic": {"sigmas": 2.0}, "diagonal": {"sigmas": rng.uniform(1, 2, (1, d))},
         "full": {"covariances": covariance(d, 6)},
-    }[form]  # fmt: skip
+    }[form]
     p = GaussianMixture([0.25, 0.25, 0.5], rng.normal(size=(3, d)), **kwargs)
     q = GaussianMixture([0.5, 0.5], rng.normal(size=(2, d)), **kwargs)
     (one, two), gap = subspace(p, q)

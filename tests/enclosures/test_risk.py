@@ -57,7 +57,7 @@ def test_small_risks_have_digits_of_their_own(mu, prior):
     with mp.workdps(60):
         odds = log((1 - mpf(prior)) / prior)
         truth = (prior * ncdf((odds - mpf(mu) ** 2 / 2) / mu)
-                 + (1 - mpf(prior)) * ncdf((-odds - mpf(mu) ** 2 / 2) / mu))  # fmt: skip
+                 + (1 - mpf(prior)) * ncdf((-odds - mpf(mu) ** 2 / 2) / mu))
     mechanism = GaussianMechanism(1.0, mu)
     for pair in (mechanism, fastpriv.compose(GaussianMechanism(4.0, mu), 16)):
         found = bayes_risk(pair, None, prior)

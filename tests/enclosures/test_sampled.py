@@ -185,13 +185,13 @@ def test_all_data_sets_with_a_cap(relation, cap):
 @pytest.mark.parametrize(("size", "rate", "cap"), [
     (40, 0.125, 6), (64, 0.125, 10), (64, 0.125, 40), (2, 0.5, 1), (2, 1e-12, 1), (1000, 0.01, 5), (1000, 0.01, 300),
     (1000, 0.9, 30), (1000, 0.5, 999), (5, 1.0, 2), (300, 1e-100, 3), (1000, 1 - 2.0**-40, 999),
-])  # fmt: skip
+])
 def test_overflow(size, rate, cap):
     found = overflow(size, rate, cap)
     tau = oracle.binomial_tail(size - 1, rate, cap) if rate < 1 else mp.mpf(1)
     with mp.workdps(900):
         rest = mp.fsum(mp.binomial(size - 1, j) * mp.mpf(rate) ** j * (1 - mp.mpf(rate)) ** (size - 1 - j)
-                       for j in range(cap))  # fmt: skip
+                       for j in range(cap))
         tau = 1 - rest
         q2 = oracle.overflow_rate(size, rate, cap)
         assert found.log_tau[0] <= mp.log(tau) <= found.log_tau[1], (found, mp.log(tau))
@@ -199,7 +199,7 @@ def test_overflow(size, rate, cap):
             assert found.log_rest[0] <= mp.log(rest) <= found.log_rest[1], (found, mp.log(rest))
         assert found.rate[0] <= q2 <= found.rate[1], (found, q2)
         other = cap * (1 - mp.fsum(mp.binomial(size, j) * mp.mpf(rate) ** j * (1 - mp.mpf(rate)) ** (size - j)
-                                   for j in range(cap + 1))) / (size * tau)  # fmt: skip
+                                   for j in range(cap + 1))) / (size * tau)
         assert abs(other / q2 - 1) < 1e-30  # both forms of the theory
     assert found.log_tau[1] - found.log_tau[0] < 1e-12 * (1 + abs(found.log_tau[0]))
     assert found.rate[1] / found.rate[0] - 1 < 1e-10
@@ -271,7 +271,7 @@ def test_truncated_samples():
     assert abs(two.delta(0.75, direction="forward").upper / 1.584e-4 - 1) < 1e-3
     exact = compose(TruncatedPoissonSampled(noise, 40, 0.125, 6)).delta([0.25, 1.0], direction="forward")
     for k, (least, most) in enumerate(((2.08342605697704885e-4, 2.57236592707505154e-3),
-                                       (5.30015915066110310e-10, 6.06452749383162655e-5))):  # fmt: skip
+                                       (5.30015915066110310e-10, 6.06452749383162655e-5))):
         assert most <= exact.upper[k] <= most * (1 + 1e-10)
         assert least * (1 - 1e-6) <= exact.lower[k] <= most
 
@@ -312,7 +312,7 @@ def test_several_releases_of_one_sample():
     TruncatedPoissonSampled(GaussianMechanism(1.0, 1.0), 10, 0.2, 3),
     PoissonSampled([GaussianMechanism(1.0, 1.0), GaussianMechanism(2.0, 1.0)], 0.1),
     PoissonSampled(([0.5, 0.5], [0.25, 0.75]), 0.1),
-])  # fmt: skip
+])
 def test_values(step):
     again = pickle.loads(pickle.dumps(step))
     assert again == step

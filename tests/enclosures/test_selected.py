@@ -85,7 +85,7 @@ def test_worst_orders_are_not_monotone():
     found = {
         order: float(compose(Selected((p, p[::-1]), runs, order=list(order))).delta(0.5, direction="forward").value)
         for order in itertools.permutations(range(4))
-    }  # fmt: skip
+    }
     scores = max(found, key=found.get)
     assert found[scores] == pytest.approx(0.33981, abs=5e-6)
     assert np.argsort(scores).tolist() == [1, 2, 0, 3]  # worst run first
@@ -121,7 +121,7 @@ def test_bounds_hold_for_every_order():
 
 
 GAUSSIANS = [(0.5, 0.0, "many"), (0.5, 0.0, "poisson"), (0.0, 2.0, "geometric"), (1.0, 0.0, "heavy"),
-             (0.0, 0.25, "light"), (0.25, 0.0, "logarithmic")]  # fmt: skip
+             (0.0, 0.25, "light"), (0.25, 0.0, "logarithmic")]
 
 
 @pytest.mark.few(3)
@@ -181,7 +181,7 @@ BASE_OBJECTS = [
     ApproximateDP(0.5, 1e-6), compose(GaussianMechanism(10.0, 1.0), 9),
     ([0.5, 0.5], [0.25, 0.75]), GaussianMechanism(4.0, 1.0),
     (Pmf([0.0, 1.0], [0.5, 0.5]), Pmf([0.0, 1.0], [0.25, 0.75])), lambda e: compose(LaplaceMechanism(1.0)).delta(e),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("index", range(len(BASE_OBJECTS)))
@@ -206,7 +206,7 @@ def test_pure_privacy_keeps_its_published_price():
 def test_the_order_of_a_gaussian_bounds_from_below():
     bound = compose(Selected(GaussianMechanism(2.0, 1.0), RUNS["many"][0])).delta([0.5, 2.0])
     orders = [compose(Selected(GaussianMechanism(2.0, 1.0), RUNS["many"][0], order=order)).delta([0.5, 2.0])
-              for order in ("largest", "smallest")]  # fmt: skip
+              for order in ("largest", "smallest")]
     assert (bound.lower == np.maximum(*(one.lower for one in orders))).all()
     assert all((one.upper <= bound.upper).all() for one in orders)
 
@@ -253,7 +253,7 @@ ERRORS = [
      "gamma must be"),
     (lambda: Poisson(0.0), DomainError,
      "mean must be positive and at most 1e15; got 0"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", ERRORS, ids=range(len(ERRORS)))

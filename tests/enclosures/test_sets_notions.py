@@ -21,7 +21,6 @@ def set_quantities(model, names):
     return set_channels.brackets(QuantityRequest(model, tuple(names)))
 
 
-
 def priors(k, seed):
     rng = np.random.default_rng([k, seed])
     yield rng.dirichlet(np.ones(k))
@@ -42,7 +41,7 @@ CASES = [
     (UnaryEncoding(3, p=2.0**-60, q=1 - 2.0**-53), channels.unary(3, mpf(2) ** -60, 1 - mpf(2) ** -53)),
     *((SubsetSelection(k, e, s), channels.subset(k, e, s)) for k, e, s in (
         (6, 1e-6, 3), (6, 0.7, 2), (5, 4.0, 1), (5, 2.0, 4), (6, 50.0, 3))),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: repr(case[0]))
@@ -92,7 +91,7 @@ def test_twelve_bits_and_a_random_prior():
         s = sum(x * y for x, y in zip(pi, c, strict=True))
         inside = sum(pi[d] for d in range(12) if number >> d & 1)
         information += reference * (inside * ratio[0] * log(ratio[0]) + (1 - inside) * ratio[1] * log(ratio[1])
-                                    - s * log(s))  # fmt: skip
+                                    - s * log(s))
         guess += reference * max(x * y for x, y in zip(pi, c, strict=True))
     found = set_quantities(channel_with_prior(prior, UnaryEncoding.optimized(12, 2.0)), NAMES)
     assert found["cd_lmip"].lower <= information <= found["cd_lmip"].upper
@@ -103,7 +102,7 @@ def test_twelve_bits_and_a_random_prior():
     UnaryEncoding.optimized(1000, 1.0), pytest.param(UnaryEncoding(1000, 1e-6), marks=pytest.mark.slow),
     UnaryEncoding(1000, 12.0), SubsetSelection(1000, 1.0), SubsetSelection(300, 1e-6, 100),
     SubsetSelection(1000, 9.0, 3),
-], ids=repr)  # fmt: skip
+], ids=repr)
 def test_a_thousand_secrets_of_two_atoms_as_by_classes(channel):
     k = channel.inputs
     prior = np.where(np.arange(k) < 20, 16.0, 1.0)
@@ -146,7 +145,7 @@ def test_who_gains_nothing_from_a_guess():
 def test_what_has_no_integral():
     prior = np.random.default_rng(4).dirichlet(np.ones(30))
     for channel in (UnaryEncoding(30, p=0.5, q=0.5), UnaryEncoding(30, 0.0), UnaryEncoding(30, p=0.5, q=0.0),
-                    UnaryEncoding(30, p=0.5, q=1.0), SubsetSelection(30, 0.0), SubsetSelection(1, 1.0)):  # fmt: skip
+                    UnaryEncoding(30, p=0.5, q=1.0), SubsetSelection(30, 0.0), SubsetSelection(1, 1.0)):
         some = prior[: channel.inputs]
         assert set_parameters(channel_with_prior(some / some.sum(), channel)) is None
     assert set_parameters(channel_with_prior(None, Channel(np.eye(2)))) is None

@@ -59,7 +59,7 @@ def test_clones_of_few_reports(n, local):
         (10_000, 2.0, 0.125), (10_000, 2.0, 0.25), (3000, 0.2, 0.01), (10_000, 2.0, 1.5), (10_000, 9.0, 3.0),
         (10_000, 12.0, 8.0), (20_000, 0.5, 0.3), (20_000, 0.5, 0.499),
     ]),
-])  # fmt: skip
+])
 def test_clones_of_many_reports(n, local, epsilon):
     truth = oracle.clone_log_delta(n, local, epsilon)
     worst: list[float] = []
@@ -71,7 +71,7 @@ def test_published_numbers():
     logs = ShuffleSum("clones", 10_000, 2.0).log_delta(np.array([0.125, 0.25]))
     np.testing.assert_allclose(np.exp(logs.value), [1.602767e-5, 7.262981e-12], rtol=1e-6)
     assert math.isclose(float(np.exp(ShuffleSum("blanket", 50, 2.0, 2).log_delta(np.array([0.125])).value[0])),
-                        0.1282666, rel_tol=1e-6)  # fmt: skip
+                        0.1282666, rel_tol=1e-6)
 
 
 def test_grouped_clones_contain_the_sum_over_all(monkeypatch):
@@ -99,7 +99,7 @@ def test_very_many_reports(n):
 @pytest.mark.parametrize(("n", "k", "local"), [
     (1, 3, 1.0), (2, 2, 0.5), (3, 3, 2.0), (4, 2, 1.0), (4, 4, 2.0), (5, 3, 1.0),
     *(pytest.param(*row, marks=pytest.mark.slow) for row in [(5, 4, 2.0), (6, 3, 4.0), (6, 2, 3.0), (5, 5, 3.0)]),
-])  # fmt: skip
+])
 def test_randomised_response_against_all_data_sets(n, k, local):
     channel = RandomizedResponse(k, local)
     for share in (0.0, 0.25, 0.5, 0.9):
@@ -114,7 +114,7 @@ def test_randomised_response_against_all_data_sets(n, k, local):
 
 @pytest.mark.parametrize(("n", "k", "local"), [
     (1, 3, 1.0), (5, 4, 2.0), (12, 12, 5.0), (7, 3, 0.01), (14, 50, 3.0), (15, 5, 12.0), (9, 4, 60.0), (18, 3, 1.0),
-])  # fmt: skip
+])
 def test_sums_over_two_numbers(n, k, local):
     epsilon = np.array([0.0, 1e-9, 0.2, 0.5, 0.8, 0.975, 1 - 1e-6]) * local
     worst: list[float] = []
@@ -136,7 +136,7 @@ def test_reports_without_clones(local):
     """delta is (E - x) / (E + 1) to a relative n / E."""
     epsilon = np.array([0.0, 1.0, 0.5 * local, local - 1.0])
     truth = [mpmath.log1p(-mpmath.exp(mpmath.mpf(e) - local)) - mpmath.log1p(mpmath.exp(-mpmath.mpf(local)))
-             for e in epsilon.tolist()]  # fmt: skip
+             for e in epsilon.tolist()]
     for form, k in (("clones", 2), ("blanket", 2), ("blanket", 5), ("third_value", 5)):
         found = ShuffleSum(form, 100, local, k).log_delta(epsilon)
         assert not np.isnan(found.numbers).any()
@@ -160,7 +160,7 @@ def test_bounds_are_in_order():
     epsilon = np.linspace(0.0, 1.9, 7)
     for n, k in itertools.product((3, 30, 200), (2, 3, 8)):
         clones, blanket = (compose(Shuffled(RandomizedResponse(k, 2.0), n, adaptive)).log_delta(epsilon)
-                           for adaptive in (True, False))  # fmt: skip
+                           for adaptive in (True, False))
         assert (blanket.lower <= clones.upper).all()
         assert (blanket.upper <= clones.upper + 1e-12).all()
         number = compose(Shuffled(2.0, n)).log_delta(epsilon)
@@ -184,7 +184,7 @@ def test_two_rounds_of_randomised_response():
     rows = oracle.response(2, 1.0)
     best = max(oracle.positive_part(*oracle.twice(oracle.histogram(rows, (0, *others)),
                                                   oracle.histogram(rows, (1, *others))), 0.5)
-               for others in itertools.combinations_with_replacement(range(2), 3))  # fmt: skip
+               for others in itertools.combinations_with_replacement(range(2), 3))
     found = compose(Shuffled(RandomizedResponse(2, 1.0), 4, adaptive=False), 2).delta(0.5)
     assert found.lower <= best * (1 + 1e-12)
     assert best <= found.upper
@@ -219,7 +219,7 @@ def test_binomial_log_probabilities(n, p):
         found, errors = binomial_log_probabilities(np.array(counts), n, np.longdouble(p), rest)
         for x, value, error in zip(counts, found, errors, strict=True):
             truth = (mpmath.loggamma(n + 1) - mpmath.loggamma(x + 1) - mpmath.loggamma(n - x + 1)
-                     + x * mpmath.log(wide) + (n - x) * mpmath.log(1 - wide))  # fmt: skip
+                     + x * mpmath.log(wide) + (n - x) * mpmath.log(1 - wide))
             high = float(value)
             difference = mpmath.mpf(high) + mpmath.mpf(float(value - high)) - truth
             assert abs(difference) <= error, (x, difference, error)
@@ -297,7 +297,7 @@ def test_null_records():
     x = np.linspace(-9.0, 13.0, 1401)
     density = lambda t: np.exp(-0.5 * (x - t) ** 2) / math.sqrt(2 * math.pi)
     p, q = (0.5 * (np.outer(density(t), density(0.0)) + np.outer(density(0.0), density(t)))
-            for t in (2 * scale, scale))  # fmt: skip
+            for t in (2 * scale, scale))
     area = (x[1] - x[0]) ** 2
     deltas = [np.maximum(a - math.exp(epsilon) * b, 0.0).sum() * area for a, b in ((p, q), (q, p))]
     found = compose(ShuffledBatches(GaussianMechanism(1.0, scale), 2, relation="zero_out")).delta(epsilon)
@@ -337,7 +337,7 @@ def test_objects():
     (lambda: shuffled_local_epsilon(-1.0, 0.1, 10), "epsilon must be at least 0 and finite; got -1.0"),
     (lambda: shuffled_local_epsilon(1.0, 0.0, 10), "delta must be above 0 and below 1; got 0.0"),
     (lambda: shuffled_least_reports(1.0, 0.5, math.inf), "local_epsilon must be at least 0 and finite"),
-])  # fmt: skip
+])
 def test_texts(make, text):
     with pytest.raises(DomainError) as error:
         make()

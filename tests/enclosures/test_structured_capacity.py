@@ -27,7 +27,7 @@ CLOSED = [
     (UnaryEncoding(2000, 2.0), oracle.alike_bits, (2000, 2.0, None)),
     *((UnaryEncoding(k, p=p, q=q), oracle.alike_bits, (k, p, q)) for k, p, q in
       ((3, 0.3, 0.8), (50, 1.0, 0.125), (50, 0.0, 0.125), (9, 0.25, 1e-9), (4, 0.5, 0.5))),
-]  # fmt: skip
+]
 SMALL = [
     RandomizedResponse(5, 1.3), RandomizedResponse(4, np.inf), RandomizedResponse(1, 2.0), UnaryEncoding(1, 1.0),
     UnaryEncoding(6, 1.5), UnaryEncoding.optimized(5, 0.7), UnaryEncoding.rappor(4, 0.5, p=0.25, q=0.75),
@@ -36,7 +36,7 @@ SMALL = [
     DefaultChannel(9, [0.5, 0.5], [2, 4], [[0.9, 0.1], [0.2, 0.8]]),
     RandomizedResponse(2, 1.0).product(UnaryEncoding(3, 1.0)), GeometricMechanism(3, 1.0).power(3),
     Channel([[0.25, 0.75], [0.5, 0.5]]), Channel(np.log([[0.25, 0.75], [0.5, 0.5]]), log=True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("channel", "truth", "numbers"), CLOSED, ids=lambda x: getattr(x, "__name__", repr(x)[:40]))

@@ -17,7 +17,7 @@ from fastpriv import (
     PoissonSampledGaussian,
     RandomAllocation,
     compose,
-)  # fmt: skip
+)
 from fastpriv.pairs.allocations import IMPROVED_DELTAS, AllocationPair
 from fastpriv.pairs.log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, log_normal_sum, log_normal_sum_near
 from oracles import structured_sampling as oracle
@@ -42,13 +42,13 @@ def test_one_step_is_the_gaussian_mechanism(scale):
 @pytest.mark.parametrize(("scale", "steps", "epsilon"), [
     (1.0, 2, 0.0), (1.0, 2, 0.5), (1.0, 2, 4.0), (2.0, 2, 3.0), (0.25, 2, 0.3), (1e-3, 2, 1e-3), (4.0, 2, 10.0),
     (0.2, 3, 0.1), (0.5, 3, 0.7),
-])  # fmt: skip
+])
 def test_two_and_three_steps(scale, steps, epsilon):
     gram = oracle.toeplitz([1.0], 1.0 / scale, steps)
     for direction in DIRECTIONS:
         lattice = min(0.25, 0.2 / scale), 9.0 + scale
         truth = (math.exp(oracle.bins_log_delta(gram, epsilon, direction == "backward", *lattice)) if steps == 2
-                 else oracle.bins_delta(gram, epsilon, direction == "backward", *lattice))  # fmt: skip
+                 else oracle.bins_delta(gram, epsilon, direction == "backward", *lattice))
         found = RandomAllocation(1.0 / scale, steps).delta(epsilon, direction=direction)
         law = AllocationPair(scale, steps, direction == "backward", IMPROVED_DELTAS, 1).curve(np.array([epsilon]))
         for bounds, width in ((found, 1e-10), (law, 0.01)):
@@ -112,7 +112,7 @@ def test_more_steps_and_more_noise_are_more_private():
     (2.0, 10, 1e-3), (0.3, 100, 1e-20), (0.1, 30, 1e-6), (1.0, 5, 1e-200),
     *(pytest.param(*row, marks=pytest.mark.slow) for row in itertools.product(
         (0.3, 0.5, 1.0, 2.0, 10.0), (100, 4321, 100_000), (1e-6, 1e-10, 1e-15, 1e-20))),
-])  # fmt: skip
+])
 def test_epsilon_is_within_a_thousandth(sigma, steps, delta):
     one = RandomAllocation(sigma, steps)
     for direction in DIRECTIONS:
@@ -127,7 +127,7 @@ def test_monte_carlo_of_a_hundred_steps():
     ratio = np.exp(scale * rng.standard_normal((samples, steps)) - 0.5 * scale**2).mean(axis=1)
     epsilon = 0.1
     for direction, values in (("forward", np.maximum(ratio - math.exp(epsilon), 0.0)),
-                              ("backward", np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0))):  # fmt: skip
+                              ("backward", np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0))):
         found = RandomAllocation(1.0, steps).delta(epsilon, direction=direction)
         assert abs(values.mean() - found.value) < 5.0 * values.std() / math.sqrt(samples)
 
@@ -169,7 +169,7 @@ def test_epochs_against_sampling(epochs):
         log_ratio += np.log(np.exp(rng.standard_normal((samples, steps)) - 0.5).mean(axis=1))
     one = RandomAllocation(1.0, steps, epochs=epochs)
     for direction, values in (("forward", np.maximum(np.exp(log_ratio) - math.exp(epsilon), 0.0)),
-                              ("backward", np.maximum(1.0 - np.exp(epsilon + log_ratio), 0.0))):  # fmt: skip
+                              ("backward", np.maximum(1.0 - np.exp(epsilon + log_ratio), 0.0))):
         found = one.delta(epsilon, direction=direction)
         assert found.upper <= 1.01 * found.lower, found
         spread = 5.0 * values.std() / math.sqrt(samples)

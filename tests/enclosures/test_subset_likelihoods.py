@@ -22,7 +22,7 @@ def logs_of(likelihood):
 
     with mp.workdps(DIGITS):
         return [mp.mpf(likelihood.constant) + x
-                for _, x in exponents(likelihood.linear, likelihood.pairwise, likelihood.members)]  # fmt: skip
+                for _, x in exponents(likelihood.linear, likelihood.pairwise, likelihood.members)]
 
 
 @pytest.mark.parametrize("sigma", [1e-3, 0.1, 1.0, 30.0])
@@ -119,7 +119,7 @@ def test_releases_of_one_batch_add(size):
     truth = [sum(one) for one in zip(*(
         gaussian_exponents(products(step.errors, step.features), release.ravel().tolist(), size, step.sigma)
         for step, release in zip(steps, releases, strict=True)
-    ), strict=True)]  # fmt: skip
+    ), strict=True)]
     found = posterior(both)
     with mp.workdps(DIGITS):
         evidence = mp.log(mp.fsum(mp.exp(x) for x in truth) / len(truth))
@@ -147,7 +147,7 @@ def test_single_records_need_no_pairs_and_are_as_with_them():
     assert likelihood.pairwise.size == 0
     truth = list(gaussian_exponents(products(errors, features), release.ravel().tolist(), 1, 0.7))
     assert max(abs(x - y) for x, y in zip(likelihood.log_likelihood(np.arange(40)[:, None]), truth, strict=True)) <= (
-        1.01 * likelihood.error)  # fmt: skip
+        1.01 * likelihood.error)
     with_pairs = posterior(SubsetLikelihood(likelihood.linear, np.zeros((40, 40)), 1, likelihood.constant))
     alone = posterior(SubsetLikelihood(likelihood.linear, None, 1, likelihood.constant))
     assert alone.to_dict() == with_pairs.to_dict()

@@ -139,7 +139,7 @@ def test_parts_hold_every_subset_once_in_order(pool, members, size):
         walked += [
             (*part.prefix, *rest) for rest in itertools.combinations(range(part.start, pool), left)
             if rest[0] < part.stop
-        ]  # fmt: skip
+        ]
     assert walked == list(itertools.combinations(range(pool), members))
 
 

@@ -77,7 +77,7 @@ def test_channels_as_given_and_over_their_sums(kind):
             ("maximal_leakage", notions.maximal_leakage),
             ("bayes_vulnerability", notions.bayes_vulnerability), ("min_entropy_leakage", notions.min_entropy_leakage),
             ("cd_lmip", notions.cd_lmip), ("pointwise_lmip", notions.pointwise_lmip),
-        ):  # fmt: skip
+        ):
             informed = name in ("cd_lmip", "pointwise_lmip")  # of rows as given: divergences of measures
             check_contains(function(prior, rows), [want[name] for want in wants[informed:]], name)
         for epsilon in (0.0, 0.4):
@@ -142,12 +142,12 @@ def test_subnormal_cells_in_every_form(rows):
     with mp.workdps(700):
         cells = [[exp(mpf(float(x))) if x > -np.inf else mpf(0) for x in row] for row in logs]
         for channel, written in ((Channel(rows), rows), (SparseChannel(csr_array(np.array(rows))), rows),
-                                 (Channel(logs, log=True), cells)):  # fmt: skip
+                                 (Channel(logs, log=True), cells)):
             want = truth.quantities(written, prior)
             for name, function in (
                 ("ldp_epsilon", notions.ldp_epsilon), ("xi", notions.lip_epsilon), ("cd_lmip", notions.cd_lmip),
                 ("pointwise_lmip", notions.pointwise_lmip), ("maximal_leakage", notions.maximal_leakage),
-            ):  # fmt: skip
+            ):
                 found = function(prior, channel)
                 if want[name] == inf:
                     assert found.value == found.lower == math.inf, (name, channel)

@@ -54,7 +54,7 @@ SAMPLERS = {"forward": _TupleSampler, "backward": _TiltSampler}
 @pytest.mark.parametrize(("direction", "epsilon", "bins"), [
     ("forward", 2.2, 12), ("forward", 4.0, 12), ("forward", 0.0, 3),
     ("backward", 1.2, 12), ("backward", 0.3, 40), ("backward", 0.0, 3),
-])  # fmt: skip
+])
 def test_values_have_the_mean_delta_and_are_bounded(direction, epsilon, bins):
     one = BandedMatrixMechanism([1.0], 1.0, bins)
     truth = one.delta(epsilon, direction=direction)

@@ -81,7 +81,7 @@ def flat(start):
     return Density(
         lambda x: np.where((x[:, 0] >= start) & (x[:, 0] < start + 1.0), 0.0, -np.inf),
         lambda rng, n: start + rng.random((n, 1)), dimension=1, vectorized=True,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.few(1)

@@ -74,7 +74,7 @@ def ratio():
     return LogRatio(
         lambda x: x[:, 0] - 0.5, lambda rng, n: rng.normal(1.0, 1.0, (n, 1)),
         sampler_q=lambda rng, n: rng.normal(0.0, 1.0, (n, 1)), dimension=1, vectorized=True,
-    )  # fmt: skip
+    )
 
 
 SHIFT = 0.75
@@ -107,7 +107,7 @@ CASES = {
     "a ratio alone": (lambda **k: kl_divergence(ratio(), **k), 0.5),
     "a ratio alone, jensen-shannon": (lambda **k: jensen_shannon(ratio(), **k), 0.11142148218473618),
     "narrow q": (lambda **k: kl_divergence(normal(0.0, 1.0), normal(0.0, 0.2), **k), np.log(0.2) + 12.5 - 0.5),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)

@@ -209,7 +209,7 @@ def test_each_of_many_answers_holds_over_many_seeds_of_each_level(check):
 ODD = [
     ("antithetic", 33), ("antithetic", 1500), ("balanced antithetic", 96), ("balanced antithetic", 80), ("sobol", 96),
     ("random", 33), ("plain", 33),
-]  # fmt: skip
+]
 
 
 def check_unbiased(method, samples, count):
@@ -242,7 +242,7 @@ USE = [
     (("plane", HOCKEY, 11.64), 50_000, 0.1), (("rare-tail-3", HOCKEY, 12.455), 50_000, 0.1),
     (("shared-plane-in-16", HOCKEY, 24.01), 50_000, 0.1), (("full-plane", "renyi", 2.0), 20_000, 0.1),
     (("heavy-renyi-3-affine", "renyi", 3.0), 50_000, 0.1), (("heavy-renyi-5-affine", "renyi", 5.0), 50_000, 0.1),
-]  # fmt: skip
+]
 
 
 @pytest.mark.few(4)

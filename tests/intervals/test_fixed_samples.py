@@ -34,7 +34,7 @@ def few(rng):
 @pytest.mark.parametrize(("draw", "mean", "deviation", "widest"), [
     (coin, 0.7, np.sqrt(0.21), 1.15), (rare, 0.02, np.sqrt(0.0196), 1.5), (narrow, 0.4, np.sqrt(0.02), 1.42),
     (two_points, 0.224, 0.8 * np.sqrt(0.0291), 1.75), (few, 0.5, np.sqrt(1 / 12), 1.7),
-])  # fmt: skip
+])
 def test_both_bounds_miss_no_more_often_than_their_error(draw, mean, deviation, widest):
     seeds, below, above, width = 250, 0, 0, 0.0
     for seed in range(seeds):
@@ -51,7 +51,7 @@ def test_both_bounds_miss_no_more_often_than_their_error(draw, mean, deviation, 
     (lambda rng, n: rng.random(n) < 0.3, 0.3), (lambda rng, n: 0.6 * (rng.random(n) < 0.5), 0.3),
     (lambda rng, n: rng.beta(0.3, 0.7, n), 0.3), (lambda rng, n: np.where(rng.random(n) < 0.9, 0.2, 1.0), 0.28),
     (lambda rng, n: rng.random(n) < 0.995, 0.995), (lambda rng, n: rng.random(n) < 1e-3, 1e-3),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("size", [1, 7, 150])
 def test_a_test_of_the_true_mean_refuses_it_with_at_most_its_error(law, mean, size):
     seeds, rng = 1000, np.random.default_rng([5, size])

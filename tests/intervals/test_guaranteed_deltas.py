@@ -32,7 +32,7 @@ def test_a_million_samples_bound_a_small_delta_of_many_components_within_a_facto
     a, b, low, high = HARD[row]
     found = hockey_stick_divergence(
         law(*a), law(*b), 50.0, interval="guaranteed", rtol=0.0, max_samples=10**6, rng=1
-    )  # fmt: skip
+    )
     assert found.lower <= high
     assert low <= found.upper <= 2.0 * low
     assert found.lower <= found.value <= found.upper
@@ -49,7 +49,7 @@ def test_the_bounds_hold_over_many_seeds(row):
         for seed in range(200):
             found = hockey_stick_divergence(
                 p, q, 50.0, interval="guaranteed", confidence=0.9, rtol=0.0, max_samples=samples, rng=seed
-            )  # fmt: skip
+            )
             missed += found.lower > high or found.upper < low
         assert missed <= allowed(200, 0.9), samples
 
@@ -63,7 +63,7 @@ def test_the_same_bits_for_any_number_of_threads():
             )
             for jobs in (1, 2, 3)
         )
-    }  # fmt: skip
+    }
     assert len(ends) == 1
 
 
@@ -73,7 +73,7 @@ def test_rounded_weights_widen_a_small_delta_by_a_small_part_of_it(interval, eps
     """Weights that miss 1 by a rounding move a delta by that times the mass that it is of, not by that itself."""
     exact = [
         GaussianMixture([0.25, 0.5, 0.25], means, 1.0) for means in ([0.0, 0.5, 1.0], [-0.75, -0.25, 0.25])
-    ]  # fmt: skip
+    ]
     p, q = (GaussianMixture(x.weights * (1 + 2.0**-50), x.means, x.sigmas) for x in exact)
     assert p.mass_gap > 0.0
     truth = hockey_stick_divergence(*exact, epsilon)

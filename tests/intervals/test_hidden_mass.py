@@ -28,7 +28,7 @@ def normal(mean, factor=1.0, *, sampled=True):
     return Density(
         lambda x: -0.5 * (x[:, 0] - mean) ** 2 - HALF_LOG_2_PI + math.log(factor),
         (lambda rng, n: mean + rng.standard_normal((n, 1))) if sampled else None, dimension=1, vectorized=True,
-    )  # fmt: skip
+    )
 
 
 def hidden():

@@ -49,7 +49,7 @@ def check_misses(level, words, seeds):
         {"rtol": 0.0, "atol": 0.0, "max_samples": 500}, {"rtol": 0.3, "atol": 0.02}, {"rtol": 0.1, "atol": 0.0},
         {"rtol": 0.0, "atol": 0.01}, {"rtol": 0.5, "atol": 0.0, "max_samples": 3000},
     ],
-)  # fmt: skip
+)
 def test_coverage_over_many_seeds(level, words):
     check_misses(level, words, 1500)
 

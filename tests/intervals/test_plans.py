@@ -14,7 +14,7 @@ from fastpriv import (
     hockey_stick_divergence,
     jensen_shannon,
     kl_divergence,
-)  # fmt: skip
+)
 from fastpriv.sampling import replicates
 from fastpriv.sampling.allocation import split_budget
 from fastpriv.sampling.problem import Integrand, Term, distribution_pair
@@ -92,7 +92,7 @@ def values(law, rng, n):
     ("law", "light"),
     [("normal over Laplace", True), ("normal over t3", True), ("chi-square", True), ("minus chi-square", True),
      ("two piles", True), ("Cauchy over normal", False), ("t2 over normal", False), ("log-normal 3", False)],
-)  # fmt: skip
+)
 def test_piles_are_no_tails_and_tails_are_found(law, light):
     rng = np.random.default_rng([3, *law.encode()])
     verdicts = []
@@ -124,7 +124,7 @@ def test_an_infinite_divergence_is_an_answer_of_the_guaranteed_interval_too(both
         return Density(
             lambda x: np.where((x[:, 0] >= 0) & (x[:, 0] <= high), inside, -np.inf),
             lambda rng, n: high * rng.random((n, 1)), **LINE,
-        )  # fmt: skip
+        )
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SamplingWarning)  # the way back has no upper end

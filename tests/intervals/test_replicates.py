@@ -94,7 +94,7 @@ def normal(means, confidence):
     ("naive", "law", "confidence"),
     [(normal, "normal", 0.95), (normal, "normal", 0.999), (student, "exponential", 0.95),
      (student, "one hit a replicate", 0.999), (student, "log-normal 1/2", 0.99), (normal, "arcsine", 0.999)],
-)  # fmt: skip
+)
 def test_where_the_usual_intervals_fail(naive, law, confidence):
     draw, truth, skewness = LAWS[law]
     means = draw(np.random.default_rng([4, *law.encode()]), (16, 40_000))

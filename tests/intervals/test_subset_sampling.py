@@ -127,6 +127,6 @@ def test_what_is_told_when_something_is_wrong():
         (lambda: sampled_subset_posterior(good, sweeps=8), "sweeps must be"),
         (lambda: sampled_subset_posterior(good, temperatures=1), "temperatures must be"),
         (lambda: sampled_subset_posterior(good, confidence=1.0), "confidence must be strictly between 0 and 1"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(DomainError, match=text):
             call()

@@ -32,6 +32,6 @@ def test_it_broadcasts_and_takes_the_same_bits_one_by_one():
 @pytest.mark.parametrize("wrong", [
     (0.0, 1.0, 1e-9), (1.5, 1.0, 1e-9), (2e6, 1.0, 1e-9), (np.nan, 1.0, 1e-9), (2.0, -1.0, 1e-9), (2.0, np.inf, 1e-9),
     (2.0, np.nan, 1e-9), (2.0, 1.0, 1e-14), (2.0, 1.0, 0.2), (2.0, 1.0, np.nan),
-])  # fmt: skip
+])
 def test_outside_the_domain_it_is_nan(wrong):
     assert np.isnan(special.awgn_capacity(*wrong)).all()

@@ -19,7 +19,7 @@ def chances(rng, n):
     parts = [
         rng.random(k), 10 ** rng.uniform(-300, 0, k), 10 ** rng.uniform(-17, 0, k), near_half,
         1 - 10 ** rng.uniform(-16, 0, k), np.full(n - 5 * k, 1e-300),
-    ]  # fmt: skip
+    ]
     return rng.permutation(np.concatenate(parts))
 
 
@@ -116,7 +116,7 @@ def test_outside_the_square_is_nan(bad):
             special.bac_capacity(bad, 0.5), special.bac_capacity(0.5, bad), special.binary_entropy(bad),
             special.binary_entropy_with_complement(bad, 0.5), special.binary_entropy_with_complement(0.5, bad),
             special.bac_capacity_with_complements(0.5, bad, 0.5, 0.5),
-        ]  # fmt: skip
+        ]
     assert np.isnan(values).all(), values
 
 

@@ -8,7 +8,7 @@ from fastpriv.studies.membership import Panel
 from kernels.variants import check_same_lines, each_wider_variant
 
 SIZES = [(1, 1, 1), (2, 7, 3), (3, 8, 4), (5, 9, 5), (8, 33, 1), (9, 64, 8), (17, 65, 2), (40, 513, 130),
-         (250, 100, 3), (1025, 523, 6), (300, 2100, 4)]  # fmt: skip
+         (250, 100, 3), (1025, 523, 6), (300, 2100, 4)]
 
 
 def bits(people, attributes, seed=0):

@@ -97,7 +97,7 @@ def test_the_closed_bounds_of_the_peak_power_capacity_are_outward(dimension):
 @pytest.mark.parametrize(("name", "low", "high"), [
     ("exp", -700.0, 700.0), ("exp", -1e-3, 1e-3), ("expm1", -30.0, 300.0), ("expm1", -1e-3, 1e-3),
     ("log", 1e-300, 1e-290), ("log", 0.5, 2.0), ("log", 2.0, 1e300), ("log1p", -0.999, 3.0), ("log1p", -1e-3, 1e-3),
-])  # fmt: skip
+])
 def test_functions_of_numpy_are_as_exact_as_balls_and_channels_take_them_to_be(name, low, high):
     x = np.random.default_rng(5).uniform(low, high, 300)
     found = getattr(np, name)(x)
@@ -125,7 +125,7 @@ ULP = 2.0**-52  # at most, relative
         (log_normal_sums, "_NORMAL_ERROR", ULP * 6),  # of ndtr_difference, as its docstring and its test have it
     ],
     ids=lambda word: getattr(word, "__name__", None),
-)  # fmt: skip
+)
 def test_errors_of_kernels_are_not_smaller_than_their_tests_know(module, name, tested):
     """The test that BOUNDS.md names for such a constant knows the kernel alone, not the modules that rest on it."""
     assert tested <= getattr(module, name) <= 4 * tested

@@ -59,7 +59,7 @@ def test_the_passes_against_numpy(n, m, kind):
     for got, want in (
         (numbers[0], rows[held].max(axis=0)), (numbers[1], rows[held].min(axis=0)), (numbers[2], joint.max(axis=0)),
         (numbers[5], rows[~held].max(axis=0, initial=-1.0)), (numbers[6], rows[~held].min(axis=0, initial=np.inf)),
-    ):  # fmt: skip
+    ):
         np.testing.assert_array_equal(got, want)
     first = np.where(joint.max(axis=0) > 0, joint.argmax(axis=0), np.argmax(held))
     np.testing.assert_array_equal(places, 100 + first)
@@ -130,7 +130,7 @@ def test_a_memory_mapped_channel_is_read_in_place(tmp_path):
     lambda z: _channel_blocks.row_statistics(np.ones((2, 3)), z(2), z(3), z(3), z(3), z(3), None, np.ones((3, 2))),
     lambda z: _channel_blocks.raise_hockey_sticks(np.ones((2, 3)), z(2), z(1), z(1), z(1)),
     lambda z: _channel_blocks.raise_hockey_sticks(np.ones((2, 3)), z(3), z(1), z(1), z(1), z(3), None),
-])  # fmt: skip
+])
 def test_shapes_are_checked_before_the_kernel_runs(call):
     with pytest.raises(ValueError, match="shapes must fit"):
         call(np.zeros)

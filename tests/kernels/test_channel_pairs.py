@@ -138,7 +138,7 @@ def test_the_maximum_against_exact_fractions():
     lambda x, k: _channel_pairs.raise_to_pairs(x(2, 3), None, x(2), k(0, 2), x(1)),
     lambda x, k: _channel_pairs.raise_to_pairs(x(0, 3), None, x(1), k(0, 1), x(1)),
     lambda x, k: _channel_pairs.raise_to_pairs(x(2, 3), None, x(2), k(0, 2, 1, 2), x(2)),
-])  # fmt: skip
+])
 def test_shapes_are_checked_before_the_kernel_runs(call):
     with pytest.raises(ValueError, match="shapes must fit"):
         call(lambda *shape: np.zeros(shape), lambda *numbers: np.array(numbers))

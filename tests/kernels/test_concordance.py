@@ -41,7 +41,7 @@ ROWS = {
     "neighbours": lambda rng, n: 1.0 + rng.integers(0, 40, n) * 2.0**-52,
     "one far": lambda rng, n: np.r_[rng.normal(size=n)[1:], 1e300][:n],
     "sorted": lambda rng, n: np.arange(n) * 1.0,
-}  # fmt: skip
+}
 
 
 def counted(x, b):

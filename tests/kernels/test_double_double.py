@@ -212,7 +212,7 @@ def test_infinities_zeros_and_nan():
         ("log", 0.0): -inf, ("log", inf): inf, ("log", 1.0): 0.0, ("log1p", -1.0): -inf, ("log1p", inf): inf,
         ("mills", inf): 0.0, ("phi", inf): 0.0, ("phi", -1e8): 0.0, ("sqrt", 0.0): 0.0,
         ("ndtr_tail", -inf): 1.0, ("ndtr_tail", inf): 0.0, ("ndtr_tail", 0.0): 0.5, ("ndtr_tail", 1e9): 0.0,
-    }  # fmt: skip
+    }
     for (operation, x), want in cases.items():
         assert value(operation, x) == want, (operation, x)
     intervals = {(-inf, inf): 1.0, (inf, -inf): -1.0, (0.0, inf): 0.5, (-inf, 0.0): 0.5, (2.0, 2.0): 0.0}

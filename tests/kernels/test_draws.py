@@ -235,7 +235,7 @@ def test_no_kernel_leaves_its_arrays():
         (1, means, spreads, component[:9], z, out), (1, means, spreads, component, z[:3], out),
         (1, means, spreads, component, z, out[:, :9].copy()), (1, means, spreads, component + 3, z, out),
         (1, means, spreads, component - 1, z, out),
-    ]  # fmt: skip
+    ]
     for arguments in wrong:
         with pytest.raises(ValueError, match="shapes must fit: (means|component)"):
             _draw.affine_map(*arguments)

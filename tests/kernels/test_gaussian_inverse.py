@@ -19,7 +19,7 @@ def targets(rng, n):
     parts = [
         10 ** rng.uniform(-12, -0.01, n // 4), 10 ** rng.uniform(-300, 0, n // 4),
         1 - 10 ** rng.uniform(-15.9, -0.3, n // 4), 10 ** rng.uniform(-323, -290, n - 3 * (n // 4)),
-    ]  # fmt: skip
+    ]
     return rng.permutation(np.concatenate(parts))
 
 
@@ -140,7 +140,7 @@ def log_delta_of_noise(noise, epsilon):
         (1.0, -0.1, math.nan), (1.0, 1.5, math.nan), (-1.0, 0.5, math.nan), (math.nan, 0.5, math.nan),
         (1.0, math.nan, math.nan),
     ],
-)  # fmt: skip
+)
 def test_epsilon_edges(r, delta, epsilon):
     np.testing.assert_equal(float(special.gaussian_epsilon(r, delta)), epsilon)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -155,7 +155,7 @@ def test_epsilon_edges(r, delta, epsilon):
         (-1.0, 0.5, math.nan), (1.0, -0.1, math.nan), (1.0, 1.1, math.nan), (math.nan, 0.5, math.nan),
         (1.0, math.nan, math.nan),
     ],
-)  # fmt: skip
+)
 def test_noise_edges(epsilon, delta, noise):
     np.testing.assert_equal(float(special.gaussian_noise(epsilon, delta)), noise)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -101,7 +101,7 @@ def test_delta_of_1e_minus_1000_through_its_logarithm():
         (math.inf, 1e300, 1.0), (math.inf, math.inf, 1.0), (1e300, 1e300, 1.0), (1e-300, 1e300, 0.0),
         (-1.0, 1.0, math.nan), (1.0, -1e-300, math.nan), (math.nan, 1.0, math.nan), (1.0, math.nan, math.nan),
     ],
-)  # fmt: skip
+)
 def test_edges(r, epsilon, delta):
     with np.errstate(all="raise"):
         got, logarithm = special.gaussian_delta(r, epsilon), special.gaussian_log_delta(r, epsilon)

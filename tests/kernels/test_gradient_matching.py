@@ -54,7 +54,7 @@ CASES = {
     "tiny target": lambda rng: [*problem(rng, scale=20.0)[:4], np.full((3, 3), 1e-30)],
     "huge target": lambda rng: [*problem(rng)[:4], 1e100 * problem(rng)[4]],
     "small shares": lambda rng: [*problem(rng)[:2], np.array([1e-150, 1e-3]), *problem(rng)[3:]],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -121,7 +121,7 @@ def test_least_value_of_a_quadratic_in_a_box(n):
     low = np.where(np.arange(n) % 3, -1.0, -np.inf)
     found, value, _ = _gradient_matching.bounded_minimum(
         lambda x: (float((scale * (x - centre) ** 2).sum()), 2 * scale * (x - centre)), np.zeros(n), low, 1.0, 0.0,
-        0.0, 2000)  # fmt: skip
+        0.0, 2000)
     np.testing.assert_allclose(found, np.clip(centre, low, 1.0), rtol=0, atol=1e-5)
     assert value == pytest.approx(float((scale * (found - centre) ** 2).sum()), rel=1e-12)
 
@@ -169,7 +169,7 @@ def test_arrays_that_do_not_fit_are_refused():
     for call in (lambda: matching.descend(np.zeros((1, 4)), np.zeros((1, 3)), np.zeros(3), 0.0, 0.0, 9),
                  lambda: matching.search(np.zeros((1, 4)), np.zeros((1, 3)), np.zeros(3), 0.0, 0.0, 1.0, 0.0, 0.0, 9)):
         with pytest.raises(ValueError, match="entry for each feature"):
-            call()  # fmt: skip
+            call()
     with pytest.raises(ValueError, match="there must be a coordinate"):
         _gradient_matching.bounded_minimum(lambda x: (0.0, x), [], 0.0, 1.0, 0.0, 0.0, 10)
 

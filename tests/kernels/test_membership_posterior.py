@@ -94,7 +94,7 @@ def test_the_second_parts_of_a_quadratic_term_count():
     factor = np.zeros((2, high + 1, subsets))
     factor[0] = 1.0
     term = {"kind": "quadratic", "vectors": vectors, "low": np.array([part[:subsets] for part in parts]),
-            "factor": factor}  # fmt: skip
+            "factor": factor}
     sizes = members[:subsets].sum(axis=1)
     model = _membership_posterior.Model(
         low, high, np.zeros((2, high + 1, subsets)), np.zeros((2, high)), sizes, 0.0, [term]

@@ -81,7 +81,7 @@ INVALID = {
     "NaN mean": ([0.5, 0.5], [0, np.nan], [1, 1]), "mean too large": ([0.5, 0.5], [0, 1e301], [1, 1]),
     "sigma zero": ([0.5, 0.5], [0, 1], [1, 0]), "negative sigma": ([0.5, 0.5], [0, 1], [1, -1]),
     "sigma too small": ([0.5, 0.5], [0, 1], [1, 1e-301]), "infinite sigma": ([0.5, 0.5], [0, 1], [1, np.inf]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", INVALID)

@@ -46,7 +46,7 @@ def standardised():
         rng.uniform(-12, 12, 1500), 10.0 ** rng.uniform(-300, 1, 300), -(10.0 ** rng.uniform(-9, 1, 300)),
         (rng.integers(0, 383, 600) + 0.5) / 32 * (1 + 1e-12 * rng.normal(size=600)), rng.integers(-383, 383, 300) / 32,
         [0.0, 12 * (1 - 1e-9), -12 * (1 - 1e-9)],
-    ])  # fmt: skip
+    ])
     means, sigmas = rng.normal(0, 10.0 ** rng.uniform(-3, 3, scores.size)), 10.0 ** rng.uniform(-5, 5, scores.size)
     means[::7], sigmas[::7] = 0.0, 1.0
     return [(m + z * s, m, s) for z, m, s in zip(scores.tolist(), means.tolist(), sigmas.tolist(), strict=True)]

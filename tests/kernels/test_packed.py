@@ -122,7 +122,7 @@ def test_rows_of_different_units_cost_nothing():
 def test_common_coordinates_keep_every_log_ratio(name):
     p = laws()[name]
     q = GaussianMixture([0.6, 0.4], p.means[:2] + 0.5, *(() if p.covariances is not None else (p.sigmas[:2],)),
-                        covariances=None if p.covariances is None else p.covariances[:2])  # fmt: skip
+                        covariances=None if p.covariances is None else p.covariances[:2])
     (a, b), log_determinant = pack_together(p, q)
     if "shared" in name and not name.startswith("isotropic"):
         assert (a.form, b.form) == (0, 0)

@@ -219,7 +219,7 @@ def test_two_gaussians_contain_the_truth():
 # the ufuncs
 
 COLUMNS = {"mixture_kl": 6, "mixture_jensen_shannon": 6, "mixture_renyi": 7, "mixture_entropy": 3,
-           "mixture_mutual_information": 3}  # fmt: skip
+           "mixture_mutual_information": 3}
 
 
 def stack(rng, shape, k, one_sigma):
@@ -343,7 +343,7 @@ def test_padding_and_equal_pairs():
     ([0.5, 0.6], [0, 1], [1, 1]), ([-0.5, 1.5], [0, 1], [1, 1]), ([0.5, np.nan], [0, 1], [1, 1]),
     ([0.5, 0.5], [0, np.inf], [1, 1]), ([0.5, 0.5], [0, 1], [1, 0.0]), ([0.5, 0.5], [0, 1], [1, -1]),
     ([0.5, 0.5], [0, 1], [1, np.inf]), ([0.0, 0.0], [0, 1], [1, 1]),
-])  # fmt: skip
+])
 def test_an_invalid_row_is_nan_and_others_are_not(bad):
     good = [0.25, 0.75], [0.0, 1.0], [1.0, 2.0]
     both = [np.array(pair, dtype=float) for pair in zip(bad, good, strict=True)]
@@ -351,7 +351,7 @@ def test_an_invalid_row_is_nan_and_others_are_not(bad):
     for outs in (
         special.mixture_kl(*both, *single), special.mixture_kl(*single, *both), special.mixture_entropy(*both),
         special.mixture_jensen_shannon(*both, *single), special.mixture_renyi(*both, *single, 0.5),
-    ):  # fmt: skip
+    ):
         for out in outs:
             assert np.isnan(out).tolist() == [True, False]
     assert all(np.isnan(out) for out in special.mixture_renyi(*good, *single, [-1.0, 0.0, np.nan])[0])

@@ -13,7 +13,7 @@ RATIOS = np.concatenate([
     s * np.array([1e-300, 1e-160, 1e-30, 1e-16, 1e-9, 1e-4, 0.1, 0.5, 0.9999999, 1.0, 1.0000001, 1.5, 1.999, 2.0, 2.001,
                   5.0, 20.0, 36.0, 37.5, 60.0, 300.0, 690.0])
     for s in (-1.0, 1.0)
-])  # fmt: skip
+])
 PARAMETERS = {
     "hockey_stick": [0.0, 1e-9, 0.4999, 0.5, 3.0, -1.0, 40.0, -350.0, 350.0],
     "renyi": [0.5, 1e-3, 0.4999, 0.999999, 1.0, 1.000001, 2.0, 8.0],
@@ -73,7 +73,7 @@ LIMITS = {  # at p = 0 < q, at q = 0 < p, with g = q, p in turn
     "kl_forward": (0, INF), "kl_balanced": (2, INF), "kl_reversed": (INF, 2), "kl_proposal": (1, INF),
     "jensen_shannon": (math.log(2), math.log(2)), "total_variation": (1, 1), "excess": (INF, -1), "difference": (-2, 2),
     "hockey_stick_forward": (0, 1), "hockey_stick_balanced": (0, 2), "hockey_stick_proposal": (0, 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", _sample_terms.NAMES)

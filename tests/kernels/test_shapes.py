@@ -42,7 +42,7 @@ def integrals(p=((3, 2),) * 3, q=((3, 2),) * 3, kind="kl", order=None, out=3, st
     _quadrature.stack_integrals(
         _quadrature.KINDS[kind], *columns, order, np.zeros(3), np.zeros(out), np.zeros(3), *bits,
         cost=None if cost is None else counts(cost),
-    )  # fmt: skip
+    )
 
 
 def contour(add):
@@ -151,7 +151,7 @@ WRONG = {
     ],
     "an atom must have a weight for each count": [
         lambda: _type_sums.splits([((0.0, 0.0), 0.0, NONE)], [], 1.0, 0.0, 1, (0.0, 0.0), 1.0)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

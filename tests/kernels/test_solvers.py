@@ -14,7 +14,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 #: A call that no longer fits a signature is an error, as in C of 2023 and in C++; older compilers only warn.
 ERRORS = ("incompatible-pointer-types", "int-conversion", "implicit-function-declaration")
 FLAGS = ["-std=gnu11", *(f"-Werror={name}" for name in ERRORS), "-DFP_HAVE_VARIANTS=0", "-ffp-contract=off",
-         f"-I{CSRC}", "-x", "c"]  # fmt: skip
+         f"-I{CSRC}", "-x", "c"]
 
 pytestmark = [
     pytest.mark.skipif(not (CSRC.is_dir() and COMPILER), reason="needs the source tree and a C compiler"),
@@ -220,7 +220,7 @@ CASES = {
         printf(" %d", worst < 5.0L * 0x1p-53L);""",
         [0, math.log(DELTA), math.log(DELTA), 1, 0, 0, 1, 1], 1e-12,
     ),
-}  # fmt: skip
+}
 
 
 def closure(header, reached=None):

@@ -58,7 +58,7 @@ UNARY = {
     "log_ndtr": (6.5, [spread((-40, 0), (-1, 1), (0, 38.6)), SMALL, powers(-1, 4, -1.0), powers(4, 154.2, -1.0, n=200),
                        neighbours(-1.0, 1.0, 37.5, 38.5, 40.0, -1e4)]),
     "log1mexp": (2.0, [-powers(-323, 2.87), spread((-3, 0), (-745, -700)), neighbours(-LN2, -745.0, -37.5, -1.0)[1:]]),
-}  # fmt: skip
+}
 
 
 def check(name, bound, *arguments):

@@ -17,7 +17,7 @@ from sizes import few_or_all
 ROOT = Path(__file__).parents[2]
 DIMENSIONS = [
     1, 2, 3, 4, 5, 7, 8, 10, 13, 15, 16, 17, 23, 31, 48, 49, 50, 51, 52, 64, 100, 1000, 4000, 100_000, 1_000_000,
-]  # fmt: skip
+]
 LOG_RELATIVE, SCALED_ABSOLUTE, MEAN_RELATIVE = 6.5e-16, 5e-16, 5e-16  # as stated in fastpriv.special
 CUT = 0.3125  # of p = b / sqrt(b^2 + x^2): the end of a piece
 
@@ -31,7 +31,7 @@ def radii(dimension):
     return np.concatenate([
         10 ** np.linspace(-141, 12, 60) * rng.uniform(1, 2, 60), dimension * 10 ** rng.uniform(-2.5, 2, 140),
         near.ravel(), [1e12, 9.9e99, 1.1e100, 1e150],
-    ])  # fmt: skip
+    ])
 
 
 def relative(got, want):

@@ -45,7 +45,7 @@ def settings(name, direction, n):
 
 NAMES = [
     "practice", "tiny rate", "tiny epsilon", "rate near one", "epsilon zero", "large sigma", "small sigma", "far tail",
-]  # fmt: skip
+]
 
 
 def functions(direction):
@@ -194,7 +194,7 @@ def test_edges(direction):
     for rate, sigma, epsilon in (
         (-0.1, 1, 1), (1.1, 1, 1), (0.5, 0.0, 1), (0.5, -1, 1), (0.5, 1, -1e-300), (nan, 1, 1), (0.5, nan, 1),
         (0.5, 1, nan),
-    ):  # fmt: skip
+    ):
         assert np.isnan(delta(rate, sigma, epsilon)).all()
         assert np.isnan(log_delta(rate, sigma, epsilon)).all()
     for rate, sigma, epsilon in ((0.0, 1, 0), (0.5, inf, 0), (0.5, 1, inf), (1.0, 1, inf), (0.0, 1, 3)):

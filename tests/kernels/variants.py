@@ -37,7 +37,7 @@ def started(program, variant):
     return subprocess.Popen(
         [sys.executable, "-c", program], env=os.environ | {"FASTPRIV_ISA": variant, "PYTHONPATH": path},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    )
 
 
 @cache

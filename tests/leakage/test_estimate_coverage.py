@@ -120,7 +120,7 @@ def failures_of_bounds(releases, repetitions, seed):
             gap > c1_error_from_frequency_error(error).upper + 1e-9,
             abs(2 * found.c1.value - true_c1(0.5))
             > leakage_error_from_frequency_error(error, form="as_published").upper,
-        ]  # fmt: skip
+        ]
     published = frequency_failure_from_trials(0.5, truth[0], releases * attacks, form="as_published").value
     corrected = frequency_failure_from_trials(0.5, truth[0], releases).value
     rates = failed / repetitions

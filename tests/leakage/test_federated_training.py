@@ -49,7 +49,7 @@ def training(model=MODEL, **words):
 
 @pytest.mark.parametrize("share", ["gradient", "weights"])
 @pytest.mark.parametrize(("batch", "words"), [("fixed", {"batch_size": 4}), ("full", {"batch_size": None}),
-                                              ("poisson", {"batch_size": None, "sampling_rate": 0.1})])  # fmt: skip
+                                              ("poisson", {"batch_size": None, "sampling_rate": 0.1})])
 def test_rounds_by_the_definition(batch, words, share):
     """Each round starts where the last one's share leads, and shares the mean of its steps' gradients."""
     run = training(batch=batch, share=share, local_steps=3, **words)
@@ -155,7 +155,7 @@ def test_dp_sgd_protects_each_step():
     assert guard.scale == pytest.approx(1.5 * 0.2 / 4)
     found = training(protection=guard, local_steps=50, rounds=200, learning_rate=1e-6).run(RECORDS, LABELS, rng=1)
     clean = training(protection=Protection(clip_example=0.2), local_steps=50, rounds=200,
-                     learning_rate=1e-6).run(RECORDS, LABELS, rng=1)  # fmt: skip
+                     learning_rate=1e-6).run(RECORDS, LABELS, rng=1)
     noise = (found.shared - clean.shared).ravel() * math.sqrt(50) / guard.scale  # a mean of 50 independent noises
     assert stats.kstest(noise, "norm").pvalue > 1e-6
     assert np.linalg.norm(clean.shared[0]) <= 0.2 + 1e-12
@@ -164,7 +164,7 @@ def test_dp_sgd_protects_each_step():
 def test_labels_of_protections():
     assert [Protection().label, Protection(clip_example=1, clip_batch=2, noise="laplace", scale=0.5).label,
             Protection(keep_fraction=0.1, levels=8).label] == [
-        "none", "clip 1, clip mean 2, laplace 0.5", "largest 10 %, 8 levels"]  # fmt: skip
+        "none", "clip 1, clip mean 2, laplace 0.5", "largest 10 %, 8 levels"]
 
 
 def test_a_round_that_is_not_a_number_keeps_those_before():

@@ -157,7 +157,7 @@ def test_what_is_shared_in_other_ways(options):
 @pytest.mark.parametrize("options", [
     {"local_steps": 4, "learning_rate": 0.1}, {"local_steps": 3, "learning_rate": 0.1, "share": "weights"},
     {"protection": Protection(clip_example=0.3)},
-], ids=str)  # fmt: skip
+], ids=str)
 def test_steps_and_clipped_gradients_are_taken_for_a_gradient(options):
     misses, guesses = [], []
     for seed in range(5):
@@ -175,7 +175,7 @@ def test_steps_and_clipped_gradients_are_taken_for_a_gradient(options):
 @pytest.mark.parametrize("protection", [
     Protection(noise="gaussian", scale=0.003), Protection(noise="laplace", scale=0.002), Protection(levels=256),
     Protection(keep_fraction=0.7), Protection.dp_sgd(10.0, 0.0006, 3),
-], ids=lambda one: one.label)  # fmt: skip
+], ids=lambda one: one.label)
 def test_noise(protection):
     errors = {"attack": [], "with public records": [], "guess": []}
     for seed in range(4):
@@ -214,7 +214,7 @@ def test_same_seed_same_answer():
 def test_more_restarts_are_no_worse():
     updates = updates_of(SOFTMAX, protection=Protection(noise="gaussian", scale=0.01))
     found = [GradientMatching(restarts=k).reconstruct(updates, rng=1, labels=LABELS[updates.batches[0]]).objective
-             for k in (1, 6)]  # fmt: skip
+             for k in (1, 6)]
     assert found[1] <= found[0]
 
 

@@ -17,7 +17,7 @@ MODELS = [
     SoftmaxRegression(3, 2), SoftmaxRegression(9, 11), MultilayerPerceptron(3, [4], 2, "sigmoid"),
     MultilayerPerceptron(8, [9, 3], 4, "tanh"), MultilayerPerceptron(2, [1, 17], 3, "softplus"),
     MultilayerPerceptron(5, [6], 3, "relu"),
-]  # fmt: skip
+]
 SIZES = [1.0, 1e-8, 30.0, 700.0]  # of the weights: saturated units and underflowing probabilities at the end
 PROGRAM = """
 import numpy as np
@@ -187,6 +187,6 @@ def test_errors():
                                                        np.zeros(1, dtype=np.int64), 1.0, 1.0),
                  lambda: _layered_model.losses(np.zeros((1, 2)), np.zeros(2, dtype=np.int64)),
                  lambda: _layered_model.matching((2, 3), 0, w, np.zeros((1, 2)), np.zeros(2, dtype=np.int64), None, w),
-                 lambda: _layered_model.matching((2, 3), 0, w, np.zeros((0, 2)), None, None, w)):  # fmt: skip
+                 lambda: _layered_model.matching((2, 3), 0, w, np.zeros((0, 2)), None, None, w)):
         with pytest.raises(ValueError, match="must"):
             call()

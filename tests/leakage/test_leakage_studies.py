@@ -22,14 +22,14 @@ GRID = {
     "none": Protection(), "little": Protection(noise="gaussian", scale=0.2),
     "much": Protection(clip_example=0.5, noise="gaussian", scale=0.5),
     "laplace": Protection(noise="laplace", scale=0.1),
-}  # fmt: skip
+}
 
 
 def study(**words):
     settings = {"attack": HalfOfThem(), "pool": POOL, "batch": BATCH, "n_models": 3, "n_attacks": 2, "rng": 1,
-                "threshold": 1.0} | words  # fmt: skip
+                "threshold": 1.0} | words
     return leakage_study(settings.pop("model", MODEL), settings.pop("records", RECORDS), settings.pop("labels", LABELS),
-                         settings.pop("protections", GRID), **settings)  # fmt: skip
+                         settings.pop("protections", GRID), **settings)
 
 
 def enumerated(model, guard, starts, rounds, rng):
@@ -44,7 +44,7 @@ def enumerated(model, guard, starts, rounds, rng):
     beliefs, best, entropies = [], [], []
     for m, start in enumerate(starts):
         updates = training.run(RECORDS[members], LABELS[members], weights=start,
-                               rng=SeedSequence(rng, spawn_key=(3, m)))  # fmt: skip
+                               rng=SeedSequence(rng, spawn_key=(3, m)))
         logs = np.zeros(len(pairs))
         for r in range(rounds):
             rows = model.per_example_gradients(updates.before[r], RECORDS[POOL], LABELS[POOL])
@@ -74,7 +74,7 @@ def test_exact_values_are_those_of_all_batches(model, rounds):
         exact = found[label].exact
         truth = enumerated(model, GRID[label], starts, rounds, 1)
         for one, true in zip((exact.c1, exact.kappa_3, exact.vulnerability, exact.entropy, exact.recovered), truth,
-                             strict=True):  # fmt: skip
+                             strict=True):
             assert one.kind == "certified"
             assert one.value == pytest.approx(true, rel=1e-7, abs=1e-9)
             assert one.lower - 1e-9 <= true <= one.upper + 1e-9
@@ -140,7 +140,7 @@ def test_the_same_bits_on_every_engine_and_after_interruptions(tmp_path):
     assert counts[-1] == (36, 36)
     counts.clear()
     more = study(store=file, n_attacks=3, protections=dict(reversed(GRID.items())),
-                 progress=lambda done, total: counts.append((done, total)))  # fmt: skip
+                 progress=lambda done, total: counts.append((done, total)))
     assert counts[0] == (36, 48)
     assert np.array_equal(more.attributions[::-1, :, :2], one.attributions)
     with pytest.raises(DomainError, match="store must be one of the same"):
@@ -175,7 +175,7 @@ def test_table_and_files():
         ({"model": 3}, "model must be a trainable model, with n_features, .*; got 3"),
         ({"threshold": -1.0}, "threshold must be at least 0; got -1.0"),
     ],
-)  # fmt: skip
+)
 def test_errors(words, text):
     with pytest.raises((DomainError, ShapeError), match=text):
         study(**words)

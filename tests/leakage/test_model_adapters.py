@@ -28,7 +28,7 @@ def test_torch_modules_agree_with_layered_models(torch):
     flat = np.concatenate([first[:, :-1].ravel(), first[:, -1], second[:, :-1].ravel(), second[:, -1]])
     order = np.argsort(np.concatenate([
         np.arange(35).reshape(7, 5)[:, :-1].ravel(), np.arange(35).reshape(7, 5)[:, -1],
-        35 + np.arange(24).reshape(3, 8)[:, :-1].ravel(), 35 + np.arange(24).reshape(3, 8)[:, -1]]))  # fmt: skip
+        35 + np.arange(24).reshape(3, 8)[:, :-1].ravel(), 35 + np.arange(24).reshape(3, 8)[:, -1]]))
     np.testing.assert_allclose(theirs.logits(flat, RECORDS), ours.logits(w, RECORDS), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(theirs.losses(flat, RECORDS, LABELS), ours.losses(w, RECORDS, LABELS), rtol=1e-12)
     for name in ("gradient", "per_example_gradients"):
@@ -37,10 +37,10 @@ def test_torch_modules_agree_with_layered_models(torch):
     u, t = np.random.default_rng(5).standard_normal((60, 3)), ours.initial(2)
     for labels in (LABELS, u):
         for found, expected in zip(theirs.matching(flat, RECORDS, labels, t[np.argsort(order)]),
-                                   ours.matching(w, RECORDS, labels, t), strict=True):  # fmt: skip
+                                   ours.matching(w, RECORDS, labels, t), strict=True):
             assert (found is None) == (expected is None)
             np.testing.assert_allclose(0.0 if found is None else found, 0.0 if expected is None else expected,
-                                       rtol=1e-10, atol=1e-14)  # fmt: skip
+                                       rtol=1e-10, atol=1e-14)
     run = Training(theirs, rounds=3, learning_rate=0.5, batch_size=5)
     np.testing.assert_array_equal(run.run(RECORDS, LABELS, rng=1).shared, run.run(RECORDS, LABELS, rng=1).shared)
     assert (theirs.initial(1) == theirs.initial(1)).all()
@@ -74,6 +74,7 @@ def test_gradient_matching_agrees_with_automatic_differentiation(torch, activati
 def test_images_and_wrong_modules(torch):
     image = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.Flatten(), torch.nn.Linear(2, 3))
     model = TorchModel(image, 4, 3, input_shape=(1, 2, 2))
+
     def loss(weights):
         return model.losses(weights, RECORDS, LABELS).mean()
 

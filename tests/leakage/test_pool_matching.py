@@ -28,7 +28,7 @@ def test_the_assignment_is_the_best_of_all(size, threshold):
         named = found[found >= 0]
         assert np.unique(named).size == named.size
         squares = [min(((x - pool[d]) ** 2).sum(), threshold**2) if d >= 0 else threshold**2
-                   for x, d in zip(records, found, strict=True)]  # fmt: skip
+                   for x, d in zip(records, found, strict=True)]
         assert sum(squares) == pytest.approx(least_sum(records, pool, threshold), rel=1e-12, abs=1e-300)
 
 

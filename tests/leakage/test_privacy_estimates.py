@@ -126,7 +126,7 @@ def test_same_seed_same_numbers_and_pickles():
         ({"confidence": 1.0}, "confidence must be between 0 and 1, exclusive; got 1.0"),
         ({"rng": "x"}, "rng must be None, an integer"),
     ],
-)  # fmt: skip
+)
 def test_errors(words, text):
     arguments = {"attributions": [[[1, 2]]], "pool": 30, "batch": [1, 2]} | words
     with pytest.raises((DomainError, ShapeError), match=text):

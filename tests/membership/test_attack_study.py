@@ -50,7 +50,7 @@ def test_numbers_are_those_of_the_attacks_on_the_same_releases(tmp_path):
     found = attack_study(
         PANEL, OTHERS, PRIOR, {"none": NoNoise(), "noise": Seen(0.3)},
         StudyOptions(attacks=["bayes", "adaptive"], n_releases=300), rng=1,
-    )  # fmt: skip
+    )
     b = seen["b"]
     released = PANEL.counts(b) / b.sum(axis=1, keepdims=True) + seen["noise"]
     one = found["noise", "bayes"].evaluation
@@ -95,7 +95,7 @@ def test_what_does_not_apply_says_so():
     found = attack_study(
         many, Panel(BITS[30:]), BernoulliMembership(0.5), {"none": NoNoise(), "noise": LaplaceNoise(0.5)},
         StudyOptions(attacks=["bayes"], n_releases=4), rng=1,
-    )  # fmt: skip
+    )
     assert "not sampled" in found["none", "bayes"].remark
     assert "chains mixed for" in found["noise", "bayes"].remark
 

@@ -106,7 +106,7 @@ def test_every_attack_finds_members_of_releases_without_defence():
     panel, references = drawn(3)
     membership, released = FrequencyRelease(panel, FixedSizeMembership(30)).simulate(40, rng=4)
     for attack in (FixedThresholdLRT(panel, references), AdaptiveThresholdLRT(panel, references),
-                   DworkScore(panel, references)):  # fmt: skip
+                   DworkScore(panel, references)):
         assert isinstance(attack, Attacker)
         assert attack.name
         assert evaluate_attack(attack.scores(released), membership).auc.value > 0.9, attack
@@ -176,7 +176,7 @@ WIDE = np.random.default_rng(1).random((30, 200)) < 0.4
         (lambda: FixedThresholdLRT(PEOPLE, Panel(REFERENCES)).fit(RELEASES, np.ones((2, 3), dtype=bool)), DomainError,
          "membership must have non-members; got none among 6. Simulate releases of fewer members"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()

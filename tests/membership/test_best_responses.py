@@ -138,7 +138,7 @@ def test_dither_is_added_and_privacy_is_that_of_the_dither():
     release = FrequencyRelease(attacker.panel, FixedSizeMembership(4), noise, clip=True)
     assert release.epsilon(1e-6).upper < np.inf
     assert not np.array_equal(release.release([True] * 4 + [False] * 8, rng=1),
-                              release.release([True] * 4 + [False] * 8, rng=2))  # fmt: skip
+                              release.release([True] * 4 + [False] * 8, rng=2))
     bare = FrequencyRelease(attacker.panel, FixedSizeMembership(4), best_response(attacker, price=1.0))
     with pytest.raises(DomainError, match="noise must have full dimension"):
         bare.epsilon()
@@ -163,7 +163,7 @@ MISTAKES = [
     (lambda: best_response(ONE, price=1.0, dither=1.0), DomainError, "dither must be"),
     (lambda: ONE.gradient(np.zeros((2, 40)), np.zeros(12)), ShapeError, "weights must have shape"),
     (lambda: ONE.gradient(np.zeros((2, 39)), np.zeros((2, 12))), ShapeError, "released must have one entry"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "error", "text"), MISTAKES, ids=[text for *_, text in MISTAKES])

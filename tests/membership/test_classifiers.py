@@ -96,7 +96,7 @@ def test_a_person_who_is_always_a_member_has_one_score():
         (lambda: ClassifierAttacker("tree").fit(np.zeros((3, 4)), np.zeros((2, 5), dtype=bool)), ShapeError,
          r"released and membership must be of shapes \(R, m\) and \(R, 5\)"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
@@ -125,7 +125,7 @@ def test_networks_of_one_person_and_of_a_seed():
     model = FrequencyRelease(Panel([[1, 0], [0, 1]]), BernoulliMembership(0.5), GaussianNoise(0.2))
     membership, released = model.simulate(400, rng=1)
     one, again, other = (ClassifierAttacker("network", rng=seed).fit(released, membership[:, :1]).scores(released)
-                         for seed in (1, 1, 2))  # fmt: skip
+                         for seed in (1, 1, 2))
     assert one.shape == (400, 1)
     assert auc(one[:, 0], membership[:, 0]) > 0.8
     assert np.array_equal(one, again)

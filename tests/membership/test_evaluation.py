@@ -151,7 +151,7 @@ def test_frame():
          "scores must be probabilities between 0 and 1 where posterior=True; got 1.5. Leave posterior out"),
         (lambda: evaluate_attack(*SMALL, posterior=1), DomainError, "posterior must be True or False; got 1"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -163,7 +163,7 @@ def printed_sides(name):
 
 def test_counterexamples_in_fractions():
     for name, expected in (("Removal is the worse direction", (mpf(23) / 80, mpf(43) / 160)),
-                           ("Worst pair of one step", (mpf(17) / 180, mpf(9) / 100))):  # fmt: skip
+                           ("Worst pair of one step", (mpf(17) / 180, mpf(9) / 100))):
         for side, number in zip(printed_sides(name), expected, strict=True):
             assert abs(float(side.value) - number) < 1e-15
             assert side.lower <= number * (1 + mpf(10) ** -15)

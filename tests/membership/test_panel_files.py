@@ -83,7 +83,7 @@ def test_a_bed_written_by_the_reader_comes_back(tmp_path, genotypes):
     from bed_reader import to_bed
 
     to_bed(tmp_path / "b.bed", genotypes.astype(np.int8), count_A1=True,
-           properties={"allele_1": ["C"] * 2051, "allele_2": ["T"] * 2051})  # fmt: skip
+           properties={"allele_1": ["C"] * 2051, "allele_2": ["T"] * 2051})
     for counted in ("A1", ["C"] * 2051):
         panel = read_panel(tmp_path / "b.bed", counted_allele=counted, coding="homozygous")
         np.testing.assert_array_equal(panel.to_array(), genotypes == 2)
@@ -228,7 +228,7 @@ SITES = [
     ("rs1", "A", "G", ["0/1", "1|1", "0/0", "0|0"]),
     (".", "C", "T", ["1/1", "1/0", "1", "1/1"]),
     ("rs3", "C", ".", ["0/0", "0/0", "0/0", "0/0"]),
-]  # fmt: skip
+]
 PEOPLE = ["a", "b", "c", "d"]
 
 
@@ -370,7 +370,7 @@ def test_lines_beside_a_bed_that_are_damaged(bed, ending):
     for line, said in (
         (b"f p1\n", "line 2 must have 6 entries; got 2"), (b"\n", "line 2 must have 6 entries; got 0"),
         (lines[1].replace(b"1", b"\xe9"), "line 2 must be in UTF-8; got"),
-    ):  # fmt: skip
+    ):
         table.write_bytes(b"".join([lines[0], line, *lines[2:]]))
         with pytest.raises(
             DomainError, match=rf"path must be a whole file; got .*a\{ending}.*in which {said}.*Write it"

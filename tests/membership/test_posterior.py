@@ -55,7 +55,7 @@ def released_by(rng, kind, attributes, scale, members):
     noise = {
         "gaussian": rng.standard_normal(m), "laplace": rng.laplace(size=m),
         "linfinity": rng.standard_gamma(m + 1) * rng.uniform(-1, 1, m),
-    }[kind]  # fmt: skip
+    }[kind]
     size = scale if isinstance(scale, float) else scale[len(members) - 1]
     return attributes[members].mean(axis=0) + size * noise
 
@@ -175,7 +175,7 @@ def test_different_noises_together():
         ("gaussian", first, released[0], scale), ("laplace", second, released[1], 0.1),
         ("linfinity", first, released[2], 0.2), ("gaussian", second, released[3], 2.0),
         ("gaussian", first, released[4], 1.0),
-    ]  # fmt: skip
+    ]
     compared(6, ("size", 3), parts, model, released, "five releases")
 
 
@@ -251,7 +251,7 @@ def test_many_attributes_in_shorter_tables():
     many = Panel(np.repeat(attributes, copies, axis=1))
     for noise, other in (
         (LaplaceNoise(0.5 * copies), LaplaceNoise(0.5)), (GaussianNoise(512.0), GaussianNoise(1.0)),
-    ):  # fmt: skip
+    ):
         long = FrequencyRelease(many, BernoulliMembership(0.4), noise)
         short = FrequencyRelease(Panel(attributes), BernoulliMembership(0.4), other)
         found = membership_posterior(long, np.repeat(released, copies)).probabilities
@@ -318,7 +318,7 @@ def test_arguments():
         (lambda: membership_posterior(FrequencyRelease(
             Panel(np.eye(17, dtype=int)), BernoulliMembership(0.5), LInfinityNoise(0.1), clip=True), [0.0] * 17),
          DomainError, "model must have noise of a known likelihood"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(fault, match=text):
             wrong()
     again = pickle.loads(pickle.dumps(BayesAttacker(model)))

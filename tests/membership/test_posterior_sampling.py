@@ -30,7 +30,7 @@ def panel(seed=0, attributes=24):
 PRIORS = [BernoulliMembership(0.4), BernoulliMembership(np.linspace(0.1, 0.9, PEOPLE)), FixedSizeMembership(5)]
 NOISES = [
     GaussianNoise(0.25), GaussianNoise(0.6 / np.arange(1, PEOPLE + 1) ** 0.5), LaplaceNoise(0.3), LInfinityNoise(0.05),
-]  # fmt: skip
+]
 
 
 @pytest.mark.few(5)
@@ -57,7 +57,7 @@ def test_within_a_hundredth_of_enumeration(prior, noise, seed):
 def test_clipped_and_combined(prior, noise):
     model = CombinedReleases([
         FrequencyRelease(panel(), prior, noise, clip=True), FrequencyRelease(panel(5, 7), prior, GaussianNoise(0.5)),
-    ])  # fmt: skip
+    ])
     released = [one[0] for one in model.simulate(1, rng=3).released]
     assert np.any((released[0] == 0) | (released[0] == 1))
     truth = membership_posterior(model, released)

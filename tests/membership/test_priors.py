@@ -14,7 +14,7 @@ from oracles.membership import memberships, prior_weights
 PROBABILITIES = [
     [0.5], [1e-300], [1 - 2.0**-53], [5e-324, 5e-324], [0.5, 0.25, 0.75], [1e-300, 1e-9, 0.5], [1e-12] * 6,
     [1 - 1e-12] * 5, [0.1, 0.9, 1e-17, 0.3, 1 - 1e-15, 0.5, 1e-8],
-]  # fmt: skip
+]
 PRIORS = [(BernoulliMembership(q), len(q), {"q": q}) for q in PROBABILITIES]
 PRIORS += [(BernoulliMembership(0.3), 5, {"q": [0.3] * 5})]
 PRIORS += [(FixedSizeMembership(n), k, {"members": n}) for n, k in ((1, 1), (1, 4), (4, 4), (3, 8))]
@@ -47,7 +47,7 @@ def test_weights_marginals_and_entropy(prior, people, words):
 
 @pytest.mark.parametrize(("people", "members"), [(800, 400), (16384, 5000), (16385, 5000), (10**6, 3), (10**6, 1001),
                                                  (10**6, 499_999), (10**9, 10**8), (249_712_111, 56_121),
-                                                 (57_490, 1001), (8_655_710_399, 9684)])  # fmt: skip
+                                                 (57_490, 1001), (8_655_710_399, 9684)])
 def test_entropy_of_many_people(people, members):
     with mpmath.workdps(60):
         truth = mpmath.loggamma(people + 1) - mpmath.loggamma(members + 1) - mpmath.loggamma(people - members + 1)
@@ -72,7 +72,7 @@ def test_entropy_of_many_probabilities():
     (BernoulliMembership([1e-9, 3e-9, 2e-9]), 3, {"q": [1e-9, 3e-9, 2e-9]}),
     (BernoulliMembership([0.9, 0.5, 0.1, 0.2]), 4, {"q": [0.9, 0.5, 0.1, 0.2]}),
     (FixedSizeMembership(2), 5, {"members": 2}),
-])  # fmt: skip
+])
 def test_draws_have_the_probabilities(prior, people, words):
     weights = prior_weights(people, **words)
     drawn = prior.draw(60_000, people, rng=7)

@@ -35,7 +35,7 @@ def model(kind, scale, clip=False, panel=PANEL, prior=None):
 
 
 RELEASED = [[0.3, 0.7, 0.2, 0.9], [1.0, 0.5, 0.25, 0.75], [0.0, 0.5, 0.9, 0.1], [0.0, 0.5, 1.0, 0.1],
-            [1e-300, 0.3, 0.5, 1 - 2**-53]]  # fmt: skip
+            [1e-300, 0.3, 0.5, 1 - 2**-53]]
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-9, 0.01, 0.3, 5.0, 1e9])
@@ -157,12 +157,12 @@ def test_clipping_laplace_noise_changes_no_ratio_of_likelihoods():
     plain, clipped = model("laplace", 0.3), model("laplace", 0.3, True)
     released = plain.simulate(200, rng=1).released
     ratios = [np.diff(release.log_likelihood(r[:, None], np.array(MEMBERS, dtype=bool)), axis=1)
-              for release, r in ((plain, released), (clipped, np.clip(released, 0, 1)))]  # fmt: skip
+              for release, r in ((plain, released), (clipped, np.clip(released, 0, 1)))]
     np.testing.assert_allclose(*ratios, rtol=0, atol=1e-12)
     plain, clipped = model("gauss", 0.3), model("gauss", 0.3, True)
     released = plain.simulate(200, rng=1).released
     ratios = [np.diff(release.log_likelihood(r[:, None], np.array(MEMBERS, dtype=bool)), axis=1)
-              for release, r in ((plain, released), (clipped, np.clip(released, 0, 1)))]  # fmt: skip
+              for release, r in ((plain, released), (clipped, np.clip(released, 0, 1)))]
     assert np.abs(ratios[0] - ratios[1]).max() > 0.1, "clipping Gaussian noise does"
 
 
@@ -232,7 +232,7 @@ def test_pure_privacy_is_attained(kind, members, people):
 
 @pytest.mark.parametrize(("epsilon", "delta", "n", "m"), [
     (1.0, 1e-5, 100, 64), (0.01, 1e-12, 7, 5000), (5.0, 0.3, 1, 1), (0.0, 1e-6, 400, 6000), (30.0, 1e-300, 400, 3),
-])  # fmt: skip
+])
 def test_calibrated_gaussian_noise(epsilon, delta, n, m):
     noise = GaussianNoise.from_epsilon_delta(epsilon, delta, n, m)
     assert gaussian_delta(epsilon, noise.sigma, m, n) <= delta
@@ -348,7 +348,7 @@ def test_what_is_refused():
         CombinedReleases([release, model("gauss", 1.0, prior=prior)])
     named, others = (
         Panel(PANEL.to_array(), people=[f"{letter}{k}" for k in range(5)]) for letter in "ab"
-    )  # fmt: skip
+    )
     for panels in ([PANEL, named], [named, PANEL], [named, named]):  # names are compared where both panels have some
         CombinedReleases([model("gauss", 1.0, panel=panel) for panel in panels])
     with pytest.raises(DomainError, match="releases must be of the same people under the same prior; got .* at index "):

@@ -112,10 +112,10 @@ class Truth:
             roots = [
                 findroot(phi, ends, solver="anderson", tol=1e-40, verify=False)
                 for ends, x, y in zip(itertools.pairwise(fine), signs[:-1], signs[1:], strict=True) if x * y < 0
-            ]  # fmt: skip
+            ]
             for low, high in itertools.pairwise([cuts[0], *roots, cuts[-1]]):
                 mass = [(self.below(high, i) if high != inf else 1) - (self.below(low, i) if low != -inf else 0)
-                        for i in range(len(a))]  # fmt: skip
+                        for i in range(len(a))]
                 total += max(mp.fsum(x * y for x, y in zip(a, mass, strict=True)), 0)
         return total
 
@@ -216,7 +216,7 @@ def test_releases_that_reduce_to_one_number():
     copies = FrequencyRelease(Panel(columns), prior, GaussianNoise(0.1))
     both = CombinedReleases([
         FrequencyRelease(Panel(column[:, None]), prior, GaussianNoise(s)) for s in (0.1, 0.1 / np.sqrt(2))
-    ])  # fmt: skip
+    ])
     for kind in ("joint", "marginal"):
         found = [bgp_risk(model, kind=kind) for model in (one, copies, both)]
         assert all(x.kind == "certified" for x in found)
@@ -228,12 +228,12 @@ def test_releases_that_reduce_to_one_number():
 def test_clipped_laplace_noise_tells_as_much():
     for scale in (1e-3, 0.1, 3.0):
         models = [FrequencyRelease(Panel([[1], [0], [1]]), BernoulliMembership(0.5), LaplaceNoise(scale), clip=clip)
-                  for clip in (False, True)]  # fmt: skip
+                  for clip in (False, True)]
         for kind in ("joint", "marginal"):
             first, second = (bgp_risk(model, kind=kind).value for model in models)
             assert abs(first - second) <= 1e-15
     normal = [FrequencyRelease(Panel([[1], [0], [1]]), BernoulliMembership(0.5), GaussianNoise(0.3), clip=clip)
-              for clip in (False, True)]  # fmt: skip
+              for clip in (False, True)]
     assert bgp_risk(normal[1]).lower > bgp_risk(normal[0]).upper + 1e-3
 
 
@@ -272,7 +272,7 @@ def test_a_class_whose_density_is_denormal():
 def test_several_attributes(model):
     """Releases are drawn; no risk exceeds that of one attribute alone, by the data-processing inequality."""
     alone = [FrequencyRelease(model.panel, model.prior, model.noise, clip=model.clip, attributes=[j])
-             for j in range(model.n_attributes)]  # fmt: skip
+             for j in range(model.n_attributes)]
     for kind in ("joint", "marginal"):
         found = bgp_risk(model, kind=kind, samples=512, rng=1, confidence=0.999)
         assert found.kind == "statistical"

@@ -24,7 +24,7 @@ from flint import arb, arb_mat, ctx
 __all__ = [
     "COVER", "Shell", "centre", "certificate", "cover", "information", "information_density", "refined_capacity",
     "settled", "single_sphere_limit",
-]  # fmt: skip
+]
 
 BITS = 200
 REACH = 15
@@ -91,7 +91,7 @@ class Shell:
             rows.append(
                 (scale * bessel, scale * (y * slope - r * bessel),
                  scale * ((r * r - 1) * bessel - 2 * r * y * slope + y * y * second))
-            )  # fmt: skip
+            )
         return [list(row) for row in zip(*rows, strict=True)]
 
     def bessel(self, x, up=0):
@@ -106,7 +106,7 @@ class Shell:
         """q at every node."""
         ctx.prec = self.bits
         return [sum((p * g for p, g in zip(probabilities, column, strict=True)), arb(0))
-                for column in zip(*spheres, strict=True)]  # fmt: skip
+                for column in zip(*spheres, strict=True)]
 
     def density(self, sphere, log_output):
         """i(r; P) of one sphere."""

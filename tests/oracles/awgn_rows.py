@@ -92,7 +92,7 @@ LONG = {
             0.06423, 0.06867, 0.07523, 0.08703, 0.12954,
         ],
     ),
-}  # fmt: skip
+}
 LIMITS = {1: 1.665925641, 2: 2.453389958, 8: 5.157672496, 64: 14.848587712}  # the first one, just below and above it
 SECOND_LIMIT = 2.907464072  # one dimension, three points to four
 

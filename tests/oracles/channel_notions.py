@@ -42,14 +42,14 @@ def quantities(rows, prior):
         "min_entropy_leakage": max(log(vulnerability / max(prior)), mpf(0)),
         "pointwise_lmip": max(divergence(row, q) for row in held),
         "maximal_leakage": max(log(sum(max(column) for column in zip(*held, strict=True))), mpf(0)),
-    }  # fmt: skip
+    }
 
 
 def posteriors(rows, prior):
     rows, prior = exact(rows, prior)
     q = evidence(rows, prior)
     return [[p * x / z if z > 0 else mpf(0) for x, z in zip(row, q, strict=True)]
-            for p, row in zip(prior, rows, strict=True)]  # fmt: skip
+            for p, row in zip(prior, rows, strict=True)]
 
 
 def js(f, b):
@@ -83,5 +83,3 @@ def lip_delta(rows, prior, epsilon):
         max(channels.hockey_stick(q, row, epsilon), exp(-mpf(epsilon)) * channels.hockey_stick(row, q, epsilon))
         for row in held
     )
-
-

@@ -43,14 +43,16 @@ def subset(k, epsilon, size):
 
 def geometric(n, epsilon):
     a = exp(-mpf(epsilon))
+
     def noise(z):
         return (1 - a) / (1 + a) * a ** abs(z)
+
     def beyond(z):  # P(noise >= z), z >= 0
         return a**z / (1 + a) if z > 0 else 1 / (1 + a)
     if n == 1:
         return [[mpf(1)]]
     return [[beyond(d) if w == 0 else beyond(n - 1 - d) if w == n - 1 else noise(w - d) for w in range(n)]
-            for d in range(n)]  # fmt: skip
+            for d in range(n)]
 
 
 def exponential(scores, epsilon, sensitivity):

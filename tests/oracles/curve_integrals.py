@@ -68,7 +68,7 @@ def _crossings(r):
     return [
         mp.findroot(difference, (grid[i], grid[i + 1]), solver="anderson", tol=mp.mpf(10) ** -60)
         for i in range(62) if values[i] * values[i + 1] < 0
-    ]  # fmt: skip
+    ]
 
 
 def binary_kl(p1, p0) -> mp.mpf:
@@ -89,5 +89,5 @@ def straight_line(rates, start, h, left, right) -> mp.mpf:
         moments = {
             (0,): (h, b - a), (-1,): (1 / a - 1 / b, h), (1,): (b - a, (b * b - a * a) / 2),
             (): (h - mp.log((1 + b) / (1 + a)), mp.log((1 + b) / (1 + a))),
-        }[tuple(rates)]  # fmt: skip
+        }[tuple(rates)]
         return constant * moments[0] + slope * moments[1]

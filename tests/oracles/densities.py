@@ -17,7 +17,7 @@ def exponents(form, constants, means, scales, x):
             t = [mpf(a) - mpf(b) for a, b in zip(x.tolist(), means[c].tolist(), strict=True)]
             if form == 2:
                 z = [mp.fdot(zip(map(mpf, r[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]), t[: i + 1], strict=True))
-                     for i in range(d)]  # fmt: skip
+                     for i in range(d)]
             else:
                 z = [a * mpf(r[0] if form == 0 else r[j]) for j, a in enumerate(t)]
             found.append(mpf(float(constants[c])) - mp.fsum(a * a for a in z) / 2)
@@ -46,9 +46,8 @@ def information(form, constants, log_weights, means, scales, x):
             post = [mp.exp(term - total) for term in terms]
             found.append(mp.fsum(
                 a * (term - total - logw) - a + mp.exp(logw) for a, term, logw in zip(post, terms, logs, strict=True)
-            ))  # fmt: skip
+            ))
     return found
-
 
 
 def kappa(x):

@@ -16,7 +16,7 @@ import numpy as np
 __all__ = [
     "entropy", "gaussian_delta", "gaussian_kl", "gaussian_renyi", "hockey_stick", "information", "js", "kl",
     "log_determinant", "mahalanobis", "number", "renyi",
-]  # fmt: skip
+]
 
 DIGITS = 30
 

@@ -61,7 +61,7 @@ def ldp(mu: float, epsilon: float) -> Answer:
         point, missing, start = (
             (by_ratio, mpf(-1), mp.sqrt(mp.expm1(mpf(epsilon)) ** 2 + 8 * m)) if epsilon > 0.5
             else (by_mean, mpf(1), (mpf(epsilon) + mpf(10) ** -30) / mp.sqrt(m))
-        )  # fmt: skip
+        )
 
         def excess(unknown: Any) -> Any:
             at = point(unknown)
@@ -128,7 +128,7 @@ def lip_end(mu: float, atom: float) -> Any:
         return rising_root(
             lambda s: (-pi * mp.log1p(-rho * s) + rho * divergence(s, rho * s) if s < 1 else entropy(pi)) - m,
             min(m / entropy(pi), mpf("0.999")),
-        ) * rho  # fmt: skip
+        ) * rho
 
 
 def pointwise(mu: float, epsilon: float) -> Answer:

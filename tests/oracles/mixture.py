@@ -23,7 +23,7 @@ from oracles.integrals import Density, cut_points, gaussian_tail, proved_integra
 __all__ = [
     "abp", "abp_at", "crossings", "entropy", "hockey_stick", "information_of_rare_inputs", "js", "kl_divergence",
     "lip_delta", "log_hockey_stick", "mass", "measure", "mutual_information", "renyi", "total_variation",
-]  # fmt: skip
+]
 
 ACCURACY = 84  # bits, 5e-26
 

@@ -18,7 +18,7 @@ from oracles.tables import array_from_text, array_to_text, inputs
 __all__ = [
     "EPSILONS", "FAMILIES", "ORDINARY", "Mixture", "Pair", "dyadic", "figure3_prior", "made_priors", "many",
     "pair_from_text", "pair_to_text", "pairs", "prior_to_text", "priors",
-]  # fmt: skip
+]
 
 EPSILONS = np.array([0.0, 1e-12, 1e-3, 0.1, 1.0, 3.0, 10.0, 50.0, 300.0, 1000.0])
 
@@ -157,7 +157,7 @@ def equal():
     permuted = Mixture(base.weights[order], base.means[order], base.sigmas[order])
     split = Mixture(np.repeat(base.weights / 2, 2), np.repeat(base.means, 2), np.repeat(base.sigmas, 2))
     uneven = Mixture(np.append(base.weights, base.weights[0] / 4), np.append(base.means, base.means[0]),
-                     np.append(base.sigmas, base.sigmas[0]))  # fmt: skip
+                     np.append(base.sigmas, base.sigmas[0]))
     uneven.weights[0] *= 0.75
     return [
         Pair("equal-single", mix(1.0, 0.0, 1.0), mix(1.0, 0.0, 1.0)),
@@ -300,7 +300,7 @@ FAMILIES = {
     "random": random, "shift": shift, "subsampled": subsampled, "group": group, "near": near, "equal": equal,
     "tiny": tiny, "ratio": ratio, "distant": distant, "bimodal": bimodal, "symmetric": symmetric, "scale": scale,
     "offset": offset, "inexact": inexact,
-}  # fmt: skip
+}
 
 
 def pairs(*families):

@@ -30,7 +30,7 @@ __all__ = [
     "DIGITS", "Law", "affine_law", "closed_form", "grid_integral", "log_density", "nested_hockey_stick",
     "nuisance_bracket", "number", "product_law", "product_truth", "sample", "single_label_information",
     "spherical_hockey_stick",
-]  # fmt: skip
+]
 
 DIGITS = 40
 

@@ -211,7 +211,7 @@ def _singles():
             ("kl_QP", None, partial(nd.closed_form, "kl", q, p)),
             ("entropy", None, partial(nd.closed_form, "entropy", p, q)),
             *(("renyi", a, partial(nd.closed_form, "renyi", p, q, a)) for a in (0.5, 2.0)),
-        ])  # fmt: skip
+        ])
     return out
 
 
@@ -332,7 +332,7 @@ def _ball(function, *arguments):
 PLANE_P = nd.Law(
     np.array([0.25, 0.5, 0.25]), np.array([[0.0, 0.0], [1.5, 0.5], [-0.5, 2.0]]),
     np.array([[1.0, 0.75], [0.75, 1.25], [1.25, 1.0]]),
-)  # fmt: skip
+)
 PLANE_Q = nd.Law(
     np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.25, 1.5]]), np.array([[1.25, 1.0], [1.0, 1.5]])
 )
@@ -344,11 +344,11 @@ SHARED_Q = nd.Law(np.array([0.75, 0.25]), np.array([[0.0, 0.0], [-0.5, 0.25]]), 
 FULL_P = nd.Law(
     np.array([0.25, 0.75]), np.array([[0.0, 1.0], [1.0, -0.5]]), None,
     np.array([[[1.0, 0.5], [0.5, 1.25]], [[0.75, -0.25], [-0.25, 0.5]]]),
-)  # fmt: skip
+)
 FULL_Q = nd.Law(
     np.array([0.5, 0.25, 0.25]), np.array([[0.5, 0.5], [1.0, -1.0], [-1.0, 1.0]]), None,
     np.array([[[1.0, 0.25], [0.25, 1.0]], [[1.0, 0.0], [0.0, 1.5]], [[0.75, 0.25], [0.25, 0.75]]]),
-)  # fmt: skip
+)
 PLANE_EPSILONS = (1.0, 9.351, 11.64, 21.04)
 SHARED_EPSILONS = (1.0, 11.88, 14.24, 24.01)
 
@@ -388,7 +388,7 @@ def _grid_quantities(p, q, step, orders=(0.5, 2.0)):
         for i, w in enumerate(p.weights):
             one_law = nd.Law(np.ones(1), p.means[i : i + 1], *(
                 None if rows is None else rows[i : i + 1] for rows in (p.sigmas, p.covariances)
-            ))  # fmt: skip
+            ))
             conditional = nd.log_density(one_law, x)
             ratio = conditional - first
             total += w * np.exp(conditional) * (ratio + np.expm1(-ratio))
@@ -443,9 +443,9 @@ def _solid():
     p = nd.Law(
         np.array([0.5, 0.5]), np.array([[0.0, 0.5, 0.0], [1.0, 0.0, -1.0]]),
         np.array([[1.0, 1.25, 1.0], [1.0, 1.0, 1.5]]),
-    )  # fmt: skip
+    )
     q = nd.Law(
         np.array([0.25, 0.75]), np.array([[0.0, 0.0, 0.0], [0.5, 1.0, -0.5]]),
         np.array([[1.25, 1.0, 1.0], [1.5, 1.0, 1.25]]),
-    )  # fmt: skip
+    )
     return {"solid": Case(*kept_laws("solid", p, q), [row for row in _grid_quantities(p, q, 0.2) if row[1] != 0.5])}

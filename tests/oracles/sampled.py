@@ -11,7 +11,7 @@ import mpmath as mp
 __all__ = [
     "all_data_sets", "binomial_tail", "composed_atoms", "geometric_noise", "hockey_stick", "laplace_poisson",
     "mixture_delta", "overflow_rate", "symmetric_two_steps",
-]  # fmt: skip
+]
 
 
 def _masses(terms, x, sigma):
@@ -73,7 +73,7 @@ def laplace_poisson(loss, rate, epsilon, removes, kind="add_or_remove"):
                 for sign, side in ((1, sides[0]), (-alpha, sides[1])):
                     for w, m in side:  # integral of e^-|x - m| / 2 over a piece on one side of m
                         lower, upper = ((mp.exp(-(u - m)), mp.exp(-(v - m))) if u >= m else
-                                        (mp.exp(v - m), mp.exp(u - m)))  # fmt: skip
+                                        (mp.exp(v - m), mp.exp(u - m)))
                         total += sign * w * (lower - upper) / 2
     return total
 

@@ -53,7 +53,7 @@ def clone_log_delta(n: int, local_epsilon: float, epsilon: float, nats: float = 
                     break
                 before, at = here, at + 1
             weight = (mpmath.loggamma(n) - mpmath.loggamma(c + 1) - mpmath.loggamma(n - c)
-                      - c * mpmath.mpf(local_epsilon) + (n - 1 - c) * mpmath.log1p(-1 / e))  # fmt: skip
+                      - c * mpmath.mpf(local_epsilon) + (n - 1 - c) * mpmath.log1p(-1 / e))
             return mpmath.exp(weight + log_b) * total / (e + 1)
 
         centre = int((n - 1) / e)
@@ -121,7 +121,7 @@ def blanket(n: int, k: int, local_epsilon: float, epsilon: float):
                 excess = (e - x) * first + (1 - x * e) * second + (1 - x) * rest
                 if excess > 0:
                     weight = mpmath.factorial(n) / (mpmath.factorial(first) * mpmath.factorial(second)
-                                                    * mpmath.factorial(rest) * mpmath.factorial(n - m))  # fmt: skip
+                                                    * mpmath.factorial(rest) * mpmath.factorial(n - m))
                     total += weight * p ** (first + second) * ((k - 2) * p) ** rest * (1 - k * p) ** (n - m) * excess
     return total / n
 

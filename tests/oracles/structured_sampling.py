@@ -90,7 +90,7 @@ def bins_delta(gram: list[list[mpmath.mpf]], epsilon: float, adds: bool, step: f
     masses, sign = np.exp(w + v**2 / 2) / b, -1.0 if adds else 1.0
     c = np.exp(epsilon)
     values = sign * ((c if adds else 1.0) * (masses * special.ndtr(sign * (v - root))).sum(axis=0)
-                     - (1.0 if adds else c) * special.ndtr(-sign * root))  # fmt: skip
+                     - (1.0 if adds else c) * special.ndtr(-sign * root))
     return float(values @ np.exp(-(z**2).sum(axis=0) / 2) * (step / np.sqrt(2 * np.pi)) ** (b - 1))
 
 

@@ -60,4 +60,4 @@ def products(errors, features):
     """Gradients of a linear layer, one row a record: outer products, exact in mpmath."""
     with mp.workdps(DIGITS):
         return [[mpf(float(e)) * mpf(float(x)) for e in one for x in two]
-                for one, two in zip(errors, features, strict=True)]  # fmt: skip
+                for one, two in zip(errors, features, strict=True)]

@@ -17,7 +17,7 @@ import numpy as np
 
 __all__ = [
     "FOLDER", "array_from_text", "array_to_text", "inputs", "matrix_from_text", "matrix_to_text", "rows", "write",
-]  # fmt: skip
+]
 
 FOLDER = Path(__file__).parent / "truth"
 

@@ -143,7 +143,7 @@ def test_the_table_is_wide():
         dimensions = {
             cases()[row.case].p.dimension for row in rows
             if row.quantity == "hockey_stick" and abs(np.log(row.value / target)) < 0.1
-        }  # fmt: skip
+        }
         assert len(dimensions) >= 5, (target, dimensions)
     assert all(row.low <= row.value <= row.high for row in rows)
     narrow = [row for row in rows if row.high - row.low <= 2e-9 * max(abs(row.value), 1.0) or row.high == np.inf]

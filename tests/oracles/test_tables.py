@@ -26,7 +26,7 @@ def test_an_array_comes_back_to_the_last_bit():
     for array in (
         np.array([0.1, 0.1, 0.1, -0.0, 5e-324, 1.7976931348623157e308, -1.5]), np.array([0.3]), np.zeros(0),
         np.array([[1 / 3, 2 / 3, 2 / 3], [1.0, 0.0, -1e-300]]),
-    ):  # fmt: skip
+    ):
         back = array_from_text(json.loads(json.dumps(array_to_text(array))))
         assert back.shape == array.shape
         assert back.tobytes() == array.tobytes()

@@ -9,7 +9,7 @@ from oracles.mixture_pairs import FAMILIES, pairs
 __all__ = [
     "INTEGRALS", "LEFT_OUT", "NOTION_EPSILONS", "NOTION_SIGMAS", "ORDERS", "SLACK", "bounds", "decimal",
     "family_of", "integral_pairs",
-]  # fmt: skip
+]
 
 SLACK = Decimal("1e-30")  # the strings are right to at least this, relative
 CONTEXT = Context(prec=60, Emin=-(10**17), Emax=10**17)

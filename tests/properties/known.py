@@ -15,7 +15,7 @@ CALLS = {
     "hockey_stick": (fastpriv.hockey_stick_divergence, 2),
     "log_hockey_stick": (fastpriv.log_hockey_stick_divergence, 2), "renyi": (fastpriv.renyi_divergence, 2),
     "entropy": (fastpriv.entropy, 1), "label_information": (fastpriv.label_information, 1),
-}  # fmt: skip
+}
 
 
 def built(law):

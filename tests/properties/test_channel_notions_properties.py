@@ -11,7 +11,7 @@ from fastpriv import Channel, conversions, notions
 STEP = 2.0**-20
 QUICK = settings(max_examples=15, deadline=None)
 SCALARS = ("ldp_epsilon", "ldp_on_support", "xi", "xi_plus", "xi_minus", "cd_lmip", "pointwise_lmip",
-           "bayes_vulnerability", "min_entropy_leakage", "maximal_leakage")  # fmt: skip
+           "bayes_vulnerability", "min_entropy_leakage", "maximal_leakage")
 
 
 @st.composite

@@ -53,7 +53,7 @@ def test_convex_and_dual(pair, count):
     dual = 1 - np.exp(-LEVELS) + np.exp(-LEVELS) * composition.delta(LEVELS, direction="backward").value
     assert np.allclose(behind.value, dual, rtol=1e-9, atol=1e-14)
     assert (composition.reversed.delta(LEVELS, direction="forward").value
-            == composition.delta(LEVELS, direction="backward").value).all()  # fmt: skip
+            == composition.delta(LEVELS, direction="backward").value).all()
 
 
 @settings(max_examples=15, deadline=None)
@@ -77,7 +77,7 @@ def test_processing_of_data_loses(count):
     assert at_most(gaussian, compose(GaussianMechanism(2.0, 1.0), count).delta(LEVELS))
     assert at_most(compose(PoissonSampledGaussian(3.0, 0.3), count).delta(LEVELS), gaussian)
     assert at_most(compose(LaplaceMechanism(3.0), min(count, 10)).delta(LEVELS),
-                   compose(LaplaceMechanism(2.0), min(count, 10)).delta(LEVELS))  # fmt: skip
+                   compose(LaplaceMechanism(2.0), min(count, 10)).delta(LEVELS))
 
 
 @settings(max_examples=15, deadline=None)

@@ -31,7 +31,7 @@ COUNTS = st.integers(1, 40)
 def probabilities(draw, outcomes=3, zeros=False):
     """Multiples of 1/64 that sum to 1 exactly."""
     cuts = sorted(draw(st.lists(st.integers(0 if zeros else 1, 64 if zeros else 63), min_size=outcomes - 1,
-                                max_size=outcomes - 1, unique=not zeros)))  # fmt: skip
+                                max_size=outcomes - 1, unique=not zeros)))
     return np.diff([0, *cuts, 64]) / 64.0
 
 

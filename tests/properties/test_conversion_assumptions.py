@@ -96,7 +96,7 @@ class Secret:
         self.full = bool((self.pi > 0).all())
         self.complete = len(records) == 1
         self.near = [(i, j) for i in range(n) for j in range(n)
-                     if sum(a != b for a, b in zip(self.points[i], self.points[j], strict=True)) == 1]  # fmt: skip
+                     if sum(a != b for a, b in zip(self.points[i], self.points[j], strict=True)) == 1]
         self.deltas = {}
         self.law = rng.dirichlet(np.full(m, 0.5)) * (self.pi @ self.q > 0)
         self.law = self.law / self.law.sum() if self.law.sum() > 0 else self.pi @ self.q
@@ -130,17 +130,17 @@ class Secret:
             "pointwise_lmip": max(kl(row, release) for row in rows),
             "cd_lmip": sum(w * kl(row, release) for w, row in zip(pi, rows, strict=True)),
             "maximal_leakage": float(np.log(self.q.max(axis=0).sum())),
-        }  # fmt: skip
+        }
         reached = exact | {
             "zcdp": float((renyis / ORDERS).max()), "ci_lmip": least,
             "membership_advantage": exact["total_variation"],
             "abp": float(np.sqrt(max(on.js(after, pi), 0.0))), "abp_given_secret": max(given_row),
             "robustness": float(miss.max()), "tradeoff": -self.over(lambda p, r: -least_miss(p, r, ALARM)),
-        }  # fmt: skip
+        }
         holds = exact | {
             "zcdp": max(renyis[0], float((renyis[1:] / ORDERS[:-1]).max()), renyis[-1]),
             "ci_lmip": most,
-        }  # fmt: skip
+        }
         return {k: max(v, 0.0) for k, v in holds.items()}, reached
 
     def reached_at(self, name, at):
@@ -174,10 +174,10 @@ EXTRAS = ({}, {"delta": DELTA}, {"order": ORDER}, {"epsilon": EPSILON}, {"target
           {"type_one": ALARM}, {"group": GROUP}, {"pi_min": None}, {"inputs": None}, {"beta": None},
           {"pi_min": None, "inputs": None}, {"pi_min": None, "delta": DELTA},
           {"pi_min": None, "target_epsilon": TARGET}, {"pi_min": None, "order": ORDER},
-          {"epsilon": EPSILON, "pi_min": None})  # fmt: skip
+          {"epsilon": EPSILON, "pi_min": None})
 SOURCES = {"ldp": "epsilon", "lip": "epsilon", "mbp": "xi", "zcdp": "rho", "kl": "kl", "rdp": "renyi", "dp": "delta",
            "total_variation": "total_variation", "maximal_leakage": "leakage", "pointwise_lmip": "mu", "cd_lmip": "mu",
-           "ci_lmip": "mu"}  # fmt: skip
+           "ci_lmip": "mu"}
 
 
 def ways(source, target, given):
@@ -201,7 +201,7 @@ def test_no_chain_promises_what_is_false(source, secrets):
         "pi_min": [float(s.pi[s.pi > 0].min()) if (s.pi > 0).sum() > 1 else 0.5 for s in secrets],
         "inputs": [float(len(s.q)) for s in secrets],
         "beta": [s.beta for s in secrets],
-    }  # fmt: skip
+    }
     checked, needed = 0, set()
     for target, extra in itertools.product(c.NOTIONS, EXTRAS):
         if target == source or SOURCES[source] in extra or target not in secrets[0].reached | {"approximate_lip": 0}:
@@ -288,7 +288,7 @@ def test_the_direct_conversions_of_mbp_are_below_the_way_by_ldp():
         (c.dp_epsilon_from_mbp(xi, 1e-4), c.dp_epsilon_from_ldp(twice, 1e-4)),
         (c.rdp_from_mbp(xi, 3.0), c.rdp_from_ldp(twice, 3.0)),
         (c.maximal_leakage_from_mbp(xi), c.maximal_leakage_from_ldp(twice)),
-    ):  # fmt: skip
+    ):
         assert (direct.upper < by_ldp.lower).all(), direct.method
 
 

@@ -12,7 +12,7 @@ from oracles import channel_quantities as on
 
 EXTRA = {"delta": 1e-6, "order": 3.0, "beta": 1e-3, "type_one": 0.2}
 SOURCES = {"ldp": "epsilon", "lip": "epsilon", "mbp": "xi", "zcdp": "rho", "gdp": "separation", "kl": "kl",
-           "total_variation": "total_variation", "maximal_leakage": "leakage", "pointwise_lmip": "mu"}  # fmt: skip
+           "total_variation": "total_variation", "maximal_leakage": "leakage", "pointwise_lmip": "mu"}
 
 
 def found(target, source, **values):
@@ -78,7 +78,7 @@ def test_chains_hold_on_channels(seed):
     sharp = c.convert("rdp", "lip", epsilon=xi, order=2.0).guarantee
     assert max(on.renyi(*pair, 2.0) for pair in on.pairs(q)) <= sharp + 1e-9
     assert c.convert("dp", "ldp", epsilon=epsilon, delta=delta).guarantee <= c.dp_epsilon_from_zcdp(
-        c.zcdp_from_ldp(epsilon).upper, delta).upper  # fmt: skip
+        c.zcdp_from_ldp(epsilon).upper, delta).upper
 
 
 def test_the_way_around_is_never_better_than_the_tight_one():
@@ -113,7 +113,7 @@ def test_the_registry_is_one_table():
     assert {row.function for row in c.CONVERSIONS if not row.holds} == {
         "robustness_from_mbp", "leakage_error_from_frequency_error", "abp_from_c1", "lip_delta_from_cd_lmip",
         "frequency_failure_from_trials",
-    }  # fmt: skip
+    }
     assert {name for row in c.CONVERSIONS for name in (row.source, row.target)} == set(c.NOTIONS)
     with pytest.raises(AttributeError, match="module 'fastpriv.conversions' has no attribute 'no_such_conversion'"):
         c.no_such_conversion
@@ -143,7 +143,7 @@ def test_the_table_is_there_with_pandas_and_without(monkeypatch):
         ({"target": "mbp", "source": "ldp", "epsilon": -1.0}, "epsilon must be at least 0; got -1.0"),
         ({"target": "mbp", "source": "ldp", "epsilon": 1.0, "form": "x"}, "form must be one of tight, bound, as_publ"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_converted_says_what_can(asked, text):
     with pytest.raises(ValueError, match=text):
         c.convert(**asked)

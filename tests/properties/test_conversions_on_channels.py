@@ -156,7 +156,7 @@ def test_what_is_tight_is_attained(epsilon):
         assert np.isclose(on.mbp(q, pi)[0], c.mbp_from_ldp(epsilon, least).value, rtol=1e-9)
     response = np.array([[grow, 1.0], [1.0, grow]]) / (1 + grow)
     assert np.isclose(on.information(response, np.full(2, 0.5)),
-                      c.ci_lmip_from_ldp(epsilon, 2, unit="nats").value, rtol=1e-7)  # fmt: skip
+                      c.ci_lmip_from_ldp(epsilon, 2, unit="nats").value, rtol=1e-7)
     assert np.isclose(on.kl(*response), c.kl_from_ldp(epsilon).value)
     assert np.isclose(on.renyi(*response, 3.0), c.rdp_from_ldp(epsilon, 3.0).value)
     assert np.isclose(on.renyi(*response, 1 + 1e-6), c.zcdp_from_ldp(epsilon).value, rtol=1e-5)
@@ -286,7 +286,7 @@ def test_published_forms_are_above_the_tight_ones_where_they_hold():
         ("mbp_from_ldp", ()), ("ldp_from_mbp", ()), ("abp_from_mbp", ()), ("zcdp_from_ldp", ()), ("kl_from_ldp", ()),
         ("rdp_from_ldp", (3.0,)), ("dp_epsilon_from_zcdp", (1e-6,)),
         ("dp_epsilon_from_rdp", (8.0, 1e-6)),
-    ):  # fmt: skip
+    ):
         published = getattr(c, name)(grid, *extra, form="as_published")
         assert (published.upper >= getattr(c, name)(grid, *extra).lower).all(), name
     share = np.linspace(0.0, 0.99, 50)

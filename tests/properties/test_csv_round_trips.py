@@ -15,7 +15,7 @@ MARKS = {"", "?", "na", "n/a", "nan", "null", "none"}
 CELL = st.text(
     st.one_of(st.sampled_from("ab,;\t| \"'\n0123.-$_é"), st.characters(codec="utf-8", exclude_characters="\0\r\ufeff")),
     max_size=8,
-).map(str.strip).filter(lambda text: text.lower() not in MARKS)  # fmt: skip
+).map(str.strip).filter(lambda text: text.lower() not in MARKS)
 SEPARATOR = st.sampled_from(",;\t|")
 QUOTING = st.sampled_from((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC))
 END = st.sampled_from(("\n", "\r\n"))

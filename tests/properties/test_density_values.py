@@ -18,7 +18,7 @@ COMPILED = Density(given.normal_plain, given.normal_sampler, dimension=D, jit=Tr
 PLAIN = Density(given.normal_plain, given.normal_sampler, dimension=D)
 VECTORIZED = Density(given.normal_vectorized, given.normal_sampler, dimension=D, vectorized=True)
 RATIO = LogRatio(given.log_ratio_vectorized, given.shifted_sampler, dimension=D, sampler_q=given.normal_sampler,
-                 vectorized=True)  # fmt: skip
+                 vectorized=True)
 MIXTURE = GaussianMixture.single([0.0] * D, 1.0)
 
 
@@ -82,7 +82,7 @@ def test_jitted_draws_are_those_of_numpy():
     stream = stream_words(root(5), (), 4)
     np.testing.assert_array_equal(
         JITTED.draw(stream, 100), np.random.default_rng(stream).standard_normal((100, D)).T
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(VECTORIZED.draw(stream, 100), JITTED.draw(stream, 100))
 
 

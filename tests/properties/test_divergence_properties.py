@@ -93,7 +93,7 @@ def test_mixing_in_the_same_law_never_helps(p, q, r, grid):
         return GaussianMixture(
             np.concatenate([m.weights, r.weights]) / 2, np.concatenate([m.means, r.means]), np.concatenate([m.sigmas,
             r.sigmas])
-        )  # fmt: skip
+        )
 
     before, after = hockey_stick_divergence(p, q, grid), hockey_stick_divergence(blend(p), blend(q), grid)
     assert np.all(after.lower <= before.upper / 2 * (1 + 1e-12)), shown(p, q, r, grid)

@@ -26,7 +26,7 @@ def farthest(p, q):
 @pytest.mark.parametrize(
     "keywords", [{}, {"both": True}, {"method": "antithetic"}, {"interval": "guaranteed", "max_samples": 10**5}],
     ids=["plain", "both", "antithetic", "guaranteed"],
-)  # fmt: skip
+)
 def test_kl_of_very_far_laws(scale, keywords):
     p, q = mixture(1.0, 0), mixture(scale, 1)
     with warnings.catch_warnings():

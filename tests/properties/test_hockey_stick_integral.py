@@ -94,7 +94,7 @@ def hinged(hinges):
         sums = (
             mp.log(c) * (1 - 1 / c), (c - 1) - (c - 1 / c) / 2 + (1 - 1 / c) - mp.log(c) / c,
             mp.log(2 * c / (1 + c)) - mp.log((1 + c) / 2) / c,
-        )  # fmt: skip
+        )
         truths = [truth + mp.mpf(weight) * part for truth, part in zip(truths, sums, strict=True)]
     return curve, truths
 
@@ -111,7 +111,7 @@ def test_curves_of_straight_lines(hinges, grid, through_zero):
         answers = (
             ci_lmip_from_dp_curve(source, **settings_), cd_lmip_from_lip_curve(source, **settings_),
             ci_lmip_from_dp_curve(source, form="two_inputs", **settings_),
-        )  # fmt: skip
+        )
         for answer, truth in zip(answers, truths, strict=True):
             slack = 1e-11 * truth  # the curve is rounded
             assert answer.lower - slack <= truth <= answer.upper + slack, (hinges, grid, answer, truth)

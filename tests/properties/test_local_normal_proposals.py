@@ -33,7 +33,7 @@ def problems(p, q, epsilon, monkeypatch):
 
 
 CASES = [(1, 1, 1, "line", 30.0), (4, 5, 3, "one", 30.0), (8, 8, 16, "one", 20.0), (3, 3, 4, "diagonal", 40.0),
-         (3, 3, 4, "full", 40.0), (1, 3, 2, "diagonal", 5.0)]  # fmt: skip
+         (3, 3, 4, "full", 40.0), (1, 3, 2, "diagonal", 5.0)]
 
 
 @pytest.mark.parametrize(("k", "j", "d", "form", "epsilon"), CASES)

@@ -22,7 +22,7 @@ def law(seed, form, k, d):
 laws = st.builds(
     law, st.integers(0, 10**6), st.sampled_from(["isotropic", "diagonal", "full", "shared"]), st.integers(1, 4),
     st.integers(2, 5),
-)  # fmt: skip
+)
 
 
 def covariances(p):

@@ -97,10 +97,10 @@ def test_draws_of_one_law_prove_an_excess_and_mention_a_lack():
 def test_the_warnings_say_what_was_seen_and_what_to_do():
     at_p, at_q = shifted_normals(0.3, math.log(0.37), 1)
     with pytest.warns(SamplingWarning, match=r"log densities must be normalised: the integral of mine over that of "
-                                             r"yours is 0\.3\d* \+- 0\.00\d, not 1.*Subtract"):  # fmt: skip
+                                             r"yours is 0\.3\d* \+- 0\.00\d, not 1.*Subtract"):
         warn_of_normalisation(compare_integrals(at_p, at_q), "mine", "yours")
     with pytest.warns(SamplingWarning, match=r"draws of q alone give the integral of p over that of q as 0\.3.*or p "
-                                             r"has mass where q has none"):  # fmt: skip
+                                             r"has mass where q has none"):
         warn_of_normalisation(compare_integrals(None, at_q), of_p=False)
     with pytest.warns(SamplingWarning, match="draws of p alone give .*or q has mass where p has none"):
         warn_of_normalisation(compare_integrals(shifted_normals(0.3, 1.0, 1)[0], None))

@@ -65,7 +65,7 @@ class Drawn:
             "cd_lmip": {"mu": notions.cd_lmip(prior, rows)},
             "pointwise_lmip": {"mu": notions.pointwise_lmip(prior, rows)},
             "maximal_leakage": {"leakage": notions.maximal_leakage(None, rows)},
-        }  # fmt: skip
+        }
 
     def more(self):
         """Numbers that are not the notion's own: where on a curve, how many secrets, how likely ones."""
@@ -76,7 +76,7 @@ class Drawn:
             "order": np.array(ORDERS), "type_one": np.array(ALARMS), "inputs": len(self.rows),
             "pi_min": min(least, 0.5), "atom": float(known.min()),
             "beta": self.beta(),
-        }  # fmt: skip
+        }
 
     def event(self):
         return self.law > np.median(self.law) - 1e-12
@@ -123,7 +123,7 @@ class Drawn:
             "abp_given_secret": lambda: max(brute.abp(inner, prior, row) for row in inner),
             "robustness": lambda: float(inner[:, self.event()].sum(axis=1).max()),
             "tradeoff": lambda: over("type_one", lambda x: min(brute.miss(p, q, x) for p, q in pairs)),
-        }  # fmt: skip
+        }
         return table[target]() if target in table else None
 
 
@@ -156,7 +156,7 @@ OF_A_PRIOR = {"mbp", "lip", "cd_lmip", "pointwise_lmip"}  # of the secrets that 
 NEEDS = {  # assumptions that not every channel meets
     "ci_lmip_from_dp": lambda drawn: len(drawn.rows) == 2,
     "leakage_error_from_frequency_error": lambda drawn: False,
-}  # fmt: skip
+}
 
 
 def direct(drawn, seen):
@@ -206,7 +206,7 @@ def chained(drawn, seen):
     """What ``convert`` finds between all notions, by chains too."""
     more = drawn.more()
     extra = ({}, {"target_epsilon": 0.3}, {"epsilon": 0.3}, {"delta": 1e-3}, {"order": 1.5}, {"type_one": 0.1},
-             {"pi_min": more["pi_min"]}, {"beta": more["beta"]})  # fmt: skip
+             {"pi_min": more["pi_min"]}, {"beta": more["beta"]})
     for source, own in drawn.sources().items():
         own = {name: value for name, value in own.items() if name not in ("xi_plus", "xi_minus")}
         for target in conversions.NOTIONS:

@@ -21,7 +21,7 @@ def counted(lower, upper, level=0.95):
         (0.6, (0.06, 0.08), "fails", "exact", None),
         (0.4, (0.04, 0.06), "undecided", "statistical", 0.95),
     ],
-)  # fmt: skip
+)
 def test_verdicts(xi, miss, answer, kind, confidence):
     found = notions.mbp_claim(xi, counted(*miss), epsilon=0.5, beta=0.05)
     assert (found.answer, found.kind) == (answer, kind)
@@ -43,7 +43,7 @@ def test_reasons_round_outward_and_bits_are_understood():
     found = notions.mbp_claim(leak, counted(0.0123456, 0.0123456), epsilon=0.7, beta=0.5)
     assert found.reasons == (
         "MBP xi is at most 0.6932, claimed 0.7", "a miss has a probability of at most 0.01235, claimed 0.5",
-    )  # fmt: skip
+    )
     assert "between 0.01234 and 0.01236" in str(
         notions.mbp_claim(leak, counted(0.012345, 0.012355), epsilon=0.7, beta=0.01235)
     )
@@ -71,7 +71,7 @@ def test_gaussian_noise_has_no_mbp_but_abp():
         ({"miss": notions.pac_accuracy(GaussianMechanism(1.0), 0.0, 0.0, [1.0, 2.0])}, ShapeError,
          r"miss must be of one alpha; got shape \(2,\). Take the entry"),
     ],
-)  # fmt: skip
+)
 def test_faults_of_claims_are_named(words, error, message):
     given = {"leakage": 0.1, "miss": counted(0.1, 0.2), "epsilon": 1.0, "beta": 0.5} | words
     with pytest.raises(error, match=message):
@@ -118,7 +118,7 @@ def forgetful(rng, n):
         ((lambda rng, n: ["a"] * n, None, 0.0, 1.0), {}, DomainError, "mechanism must return real numbers"),
         ((lambda rng, n, d: d, 0.0, 0.0, 1.0), {}, ShapeError, r"got shape \(\) from '<lambda>'"),
     ],
-)  # fmt: skip
+)
 def test_faults_of_accuracy_are_named(given, words, error, message):
     with pytest.raises(error, match=message):
         notions.pac_accuracy(*given, **words)

@@ -46,7 +46,7 @@ class Quadratic:
 
     def plus(self, other, times):
         return Quadratic(self.level + times * other.level, self.slope + times * other.slope,
-                         self.matrix + times * other.matrix)  # fmt: skip
+                         self.matrix + times * other.matrix)
 
     def largest(self):
         """The largest value; infinite where there is none."""

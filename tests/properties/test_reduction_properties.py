@@ -74,7 +74,7 @@ def test_a_coordinate_without_information_drops_out(p, q, mean, sigma):
             np.stack([np.full(len(law), sigma), law.sigmas], axis=1),
         )
         for law in (p, q)
-    )  # fmt: skip
+    )
     check_near(reductions.renyi_divergence(one, two), kl_divergence(p, q), p, q)
     curve = reductions.hockey_stick_divergence(one, two, [0.0, 1.0])
     check_near(curve, hockey_stick_divergence(p, q, [0.0, 1.0]), p, q)

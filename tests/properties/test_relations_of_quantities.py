@@ -44,14 +44,14 @@ def test_false_information_of_a_written_channel_loses_its_claim(monkeypatch, fac
     [("cd_lmip", 50.0), ("pointwise_lmip", 1e3), ("pointwise_lmip", 1e-3), ("xi_plus", 1e-3), ("ldp_on_support", 1e-3),
      ("ldp_epsilon", 0.5), ("maximal_leakage", 1e-3), ("maximal_leakage", 1e3), ("min_entropy_leakage", 50.0),
      ("bayes_vulnerability", 1e-3), ("prior_vulnerability", 1e3), ("xi_minus", 1e3)],
-)  # fmt: skip
+)
 def test_a_false_quantity_contradicts_another(name, factor):
     prior, channel = random_channel(8, 9)
     model = channel_with_prior.channel_with_prior(prior, channel)
     found = stack_quantities.brackets(model, stack_quantities.UNITS)
     assert quantities.check_relations(found, model) == found
     false = found[name]._replace(value=found[name].value * factor, lower=found[name].lower * factor,
-                                 upper=found[name].upper * factor)  # fmt: skip
+                                 upper=found[name].upper * factor)
     checked = quantities.check_relations({**found, name: false}, model)
     assert checked[name].kind == "heuristic"
     changed = [other for other in checked if checked[other].kind == "heuristic"]
@@ -73,7 +73,7 @@ def test_no_right_answer_is_contradicted(n, m):
     for matrix in (
         RNG.dirichlet(np.full(m, 0.3), n), RNG.dirichlet(np.full(m, 1e3), n), np.full((n, m), 1 / m),
         np.eye(m)[RNG.integers(0, m, n)],
-    ):  # fmt: skip
+    ):
         for prior in (RNG.dirichlet(np.ones(n)), np.full(n, 1 / n), np.eye(n)[0]):
             channel = Channel(matrix * (1 + 2e-10 * RNG.uniform(-1, 1, (n, 1))))
             information = notions.cd_lmip(prior, channel)

@@ -23,7 +23,7 @@ PAIRS = [
     (1, 1, 1, "line", "line"), (8, 8, 1, "line", "line"), (5, 8, 4, "one sigma", "one sigma"),
     (5, 8, 4, "diagonal", "one sigma"), (80, 100, 3, "one sigma", "one sigma"), (4, 4, 3, "shared", "shared"),
     (4, 6, 3, "full", "full"), (4, 20, 3, "shared", "full"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("k", "j", "d", "form", "other"), PAIRS)

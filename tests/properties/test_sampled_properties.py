@@ -133,7 +133,7 @@ def test_dropping_a_coordinate_never_increases_a_divergence(seed):
         lambda p, q: kl_divergence(p, q, rng=1, **BRIEF), lambda p, q: jensen_shannon(p, q, rng=2, **BRIEF),
         lambda p, q: hockey_stick_divergence(p, q, [0.0, 0.5, 3.0], rng=3, **BRIEF),
         lambda p, q: renyi_divergence(p, q, 0.5, rng=4, **BRIEF),
-    ):  # fmt: skip
+    ):
         assert below(call(*shorter) if d > 2 else on_the_line(call, shorter), call(*laws))
 
 

@@ -66,7 +66,7 @@ PAIRS = [
     (8, 8, 2, "diagonal", "diagonal"), (8, 5, 16, "diagonal", "isotropic"), (5, 8, 16, "one sigma", "one sigma"),
     (80, 100, 3, "isotropic", "diagonal"), (4, 4, 3, "shared", "shared"), (4, 4, 3, "shared", "one sigma"),
     (4, 6, 3, "full", "full"), (4, 20, 3, "full", "shared"), (3, 3, 3, "diagonal", "full"), (2, 2, 100, "full", "full"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.few(13)
@@ -132,7 +132,7 @@ EXTREME = {
     "turned": lambda: (GaussianMixture([1.0], [[0.0, 0.0]], 1e-300), GaussianMixture([1.0], [[0.0, 0.0]], 1e300)),
     "nearly flat": lambda: (GaussianMixture([1.0], [[0.0, 0.0]], covariances=[[1.0, 1 - 1e-9], [1 - 1e-9, 1.0]]),
                             GaussianMixture([1.0], [[0.1, 0.1]], covariances=[[1.0, 1e-9 - 1], [1e-9 - 1, 1.0]])),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EXTREME)
@@ -189,7 +189,7 @@ TRUTHS = [
     (1, 1.0, "line", 0.5), (1, 1.0, "line", 40.0), (8, 1.0, "line", 0.1), (8, 3.0, "line", 1.0), (16, 0.3, "line", 0.2),
     (1, 1.0, "one sigma", 2.0), (8, 1.0, "one sigma", 5.0), (8, 1.0, "one sigma", 40.0), (64, 1.0, "one sigma", 10.0),
     (64, 1.0, "one sigma", 300.0), (3, 1.0, "one sigma", 700.0),
-]  # fmt: skip
+]
 
 
 @pytest.mark.few(3)
@@ -241,7 +241,7 @@ def test_estimates_in_many_dimensions_agree_with_the_line():
     weights, places = rng.dirichlet(np.ones(5), 2), rng.normal(size=(2, 5))
     for epsilon in (0.5, 5.0, 25.0):
         p, q = (GaussianMixture(w, m[:, None] * direction, covariances=matrix)
-                for w, m in zip(weights, places, strict=True))  # fmt: skip
+                for w, m in zip(weights, places, strict=True))
         line = [GaussianMixture(w, m * scale, 1.0) for w, m in zip(weights, places, strict=True)]
         truth = log_hockey_stick_divergence(*line, epsilon).value
         proposal = hockey_stick_proposal(p, q, epsilon)

@@ -21,7 +21,7 @@ def sampled(rate, shift):
         compose([sampled(0.125, 1.0), (GaussianMixture.single(0.5, 1.0), NOISE)], [3, 2]),
         compose(([0.7, 0.2, 0.1], [0.1, 0.3, 0.6]), 3),
     ],
-)  # fmt: skip
+)
 def test_tests_and_conjugates_overlap(composition):
     curves = [lambda e, d=d: composition.delta(e, direction=d) for d in ("forward", "backward")]
     by_tests, conjugate = risk.trade_off_curve(composition, None, ALPHA).beta, risk.trade_off_curve(*curves, ALPHA).beta

@@ -108,7 +108,7 @@ def board():
         ("both", (-1.0, 1.1), "far"), ("estimate", (1.5,), "close"), ("estimate", (0.1,), "far"),
         ("estimate", (9.0,), "far"),
     ],
-)  # fmt: skip
+)
 def test_verdicts(board, side, answer, expected):
     outcome = accountants.ProgramOutcome("answered", answer)
     assert board.verdict(side, outcome, (1 - 1e-10, 1.0, 1 + 1e-10)) == expected
@@ -124,7 +124,7 @@ def test_a_small_scoreboard(board, tmp_path):
     low = "import math\nanswer = math.exp(-9)"
     made = [program_of(low, name="too low"), program_of("answer = 1 / 0", name="broken"),
             program_of("answer = 0.0, 9.0", "both", "wide"),
-            program_of("answer = 1", module="no_such_module", name="gone")]  # fmt: skip
+            program_of("answer = 1", module="no_such_module", name="gone")]
     cells = board.all_cells([setting], [truth], made)
     found = [cell.verdict for cell in cells]
     assert found == ["violation"] * 2 + ["no answer"] * 2 + ["far"] * 2 + ["not installed"] * 2
@@ -152,7 +152,7 @@ def test_the_picture():
     curve = GaussianMechanism(1.0, 1.0).log_delta(epsilon)
     deltas = np.exp(curve.value)
     asked = [("floor", "upper", np.full(31, 1e-15)), ("below", "upper", 0.5 * deltas), ("above", "lower", 2 * deltas),
-             ("rough", "estimate", np.where(epsilon < 9, deltas, np.nan)), ("none", "upper", -deltas)]  # fmt: skip
+             ("rough", "estimate", np.where(epsilon < 9, deltas, np.nan)), ("none", "upper", -deltas)]
     ax = figures.composed_profile(curve, epsilon, accountants=asked, title="$ \u5317")
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts[0].startswith("certified, bounds at most ")

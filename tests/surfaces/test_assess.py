@@ -23,7 +23,7 @@ SIGMA, EPSILON = [5.0, 20.0, 1e4], [0.0, 0.5, 1.0, 40.0]
 NOISE = {
     "ldp_delta", "log_ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "lip_delta", "log_lip_delta", "mutual_information",
     "abp_max", "abp_mean", "mbp_xi",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_the_table_repeats_the_notions(report):
             ("ldp_delta", mechanism.delta(EPSILON)), ("log_ldp_delta", mechanism.log_delta(EPSILON)),
             ("lip_delta", notions.lip_delta(prior, mechanism, EPSILON)),
             ("log_lip_delta", notions.log_lip_delta(prior, mechanism, EPSILON)),
-        ):  # fmt: skip
+        ):
             for part in ("value", "lower", "upper"):
                 np.testing.assert_array_equal(getattr(report[name], part)[i], getattr(want, part))
         want = notions.cd_lmip(prior, mechanism)
@@ -100,7 +100,7 @@ def test_the_number_of_jobs_and_blocks_changes_no_bit(report):
         ("2", [2]), ("5,1,2", [1, 2, 5]), ("1:3:5", [1, 1.5, 2, 2.5, 3]), ("1..100:3", [1, 10, 100]),
         ("1..100:3, 7", [1, 7, 10, 100]), ("1,1,1", [1]), ("0.1..0.3:1", [0.1]),
     ],
-)  # fmt: skip
+)
 def test_grids_are_read(text, points):
     made = grids.parse_grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
     np.testing.assert_allclose(made.build(), points, rtol=1e-15)
@@ -114,7 +114,7 @@ def test_grids_are_read(text, points):
         ("1:2:0", "sigma must have a whole number of points, 1 or more; got '0' in '1:2:0'"),
         ("1:2:1.5", "must have a whole number of points"), ("1:2", "sigma must be positive; got ''"),
     ],
-)  # fmt: skip
+)
 def test_faults_in_grids_are_named(text, message):
     with pytest.raises(DomainError, match=message):
         grids.parse_grid("sigma", text, "positive", lambda x: x > 0, "Pass more.")
@@ -153,7 +153,7 @@ def test_the_default_grids_are_round_and_increasing():
         ({"n_jobs": 0}, DomainError, "n_jobs must be a non-zero integer or None; got 0"),
         ({"checkpoint": ".", "resume": 1}, DomainError, "resume must be True or False; got 1"),
     ],
-)  # fmt: skip
+)
 def test_faults_in_settings_are_named(words, error, message):
     with pytest.raises(error, match=message):
         fastpriv.assess(DATA, **words)
@@ -301,7 +301,7 @@ def test_the_summary_rounds_up_and_is_a_page_wide(report):
     ("number", "text"),
     [(0.0, "0"), (0.1234, "0.124"), (0.12, "0.12"), (0.9999, "1"), (1.23e-7, "1.23e-07"), (1.2301e-7, "1.24e-07"),
      (math.inf, "inf")],
-)  # fmt: skip
+)
 def test_rounding_up(number, text):
     assert rounded_up(number) == text
     assert float(text) >= number
@@ -349,7 +349,7 @@ FROM_DATA = "computed from the private data, no bound known beforehand; pass sen
      ([31, 40, 58], {"mechanism": "geometric", "level": [1.0]}, "data"),
      ([31, 40, 58], {"mechanism": "laplace-discrete", "level": [1.0], "sensitivity": 90}, "given"),
      ([31, 40, 58], {"mechanism": "rr", "level": [1.0]}, "none")],
-)  # fmt: skip
+)
 def test_a_range_of_the_private_data_is_called_one(data, words, source, tmp_path):
     report = fastpriv.assess(data, **({} if "level" in words else {"sigma": [10.0]}), epsilon=[1.0], **words)
     assert report.sensitivity_source == source

@@ -34,7 +34,7 @@ PRIOR = np.array([0.3, 0.2, 0.5])  # clerk, judge, nurse
 WANTED = {
     "ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "lip_delta", "mutual_information", "capacity", "abp_max",
     "abp_mean", "mbp_xi", "bayes_vulnerability", "min_entropy_leakage", "maximal_leakage",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_every_mechanism_keeps_its_level(name):
     places = found.secret.input_indices
     assert (places.tolist(), found.secret.inputs) == (
         ([0, 2, 5], 6) if name in ("geometric", "laplace-discrete") else ([0, 1, 2], 3)
-    )  # fmt: skip
+    )
     if name in BUILT and name != "exponential":
         channel = BUILT[name](3, LEVEL[1])
         same(found["mutual_information"], 1, notions.cd_lmip(found.secret.input_probabilities, channel))
@@ -137,7 +137,7 @@ def test_the_exponential_mechanism_scores_distance_or_truth():
     numbers = fastpriv.assess(AGES, mechanism="exponential", level=[1.0], epsilon=[0.1])
     x = np.array([31.0, 33.0, 36.0])
     same(numbers["mutual_information"], 0,
-         notions.cd_lmip([0.25, 0.5, 0.25], ExponentialMechanism(-np.abs(x[:, None] - x), 1.0)))  # fmt: skip
+         notions.cd_lmip([0.25, 0.5, 0.25], ExponentialMechanism(-np.abs(x[:, None] - x), 1.0)))
     names = fastpriv.assess(JOBS, mechanism="exponential", level=[1.0], epsilon=[0.1])
     other = notions.cd_lmip(PRIOR, RandomizedResponse(3, 0.5))
     assert names["mutual_information"].value[0] == pytest.approx(other.value, rel=1e-11)
@@ -248,7 +248,7 @@ def several():
     return fastpriv.assess(
         {"age": AGES, "children": [0, 1, 1, 3]}, mechanism=["gaussian", "rr", "geometric"], sigma=[1.0, 10.0],
         level=LEVEL, epsilon=EPSILON, source="test",
-    )  # fmt: skip
+    )
 
 
 def test_a_comparison_is_its_assessments(several):
@@ -291,7 +291,7 @@ def test_the_number_of_jobs_changes_no_bit(several):
     twin = fastpriv.assess(
         {"age": AGES, "children": [0, 1, 1, 3]}, mechanism=["gaussian", "rr", "geometric"], sigma=[1.0, 10.0],
         level=LEVEL, epsilon=EPSILON, n_jobs=2,
-    )  # fmt: skip
+    )
     for one, other in zip(several, twin, strict=True):
         for quantity, surface in one.quantities.items():
             assert surface.value.tobytes() == other.quantities[quantity].value.tobytes()
@@ -308,7 +308,7 @@ def test_a_stopped_comparison_goes_on_where_it_stopped(several, tmp_path, monkey
     words = {
         "mechanism": ["gaussian", "rr", "geometric"], "sigma": [1.0, 10.0], "level": LEVEL, "epsilon": EPSILON,
         "checkpoint": tmp_path,
-    }  # fmt: skip
+    }
     columns = {"age": AGES, "children": [0, 1, 1, 3]}
     with pytest.raises(KeyboardInterrupt):
         fastpriv.assess(columns, progress=stop_after_three, **words)
@@ -362,7 +362,7 @@ def test_pictures_are_drawn(report, several, tmp_path):
         (None, {"mechanism": RandomizedResponse(10**9, 1.0)}, DomainError,
          "mechanism must have at most 1048576 inputs to be assessed; got 1000000000"),
     ],
-)  # fmt: skip
+)
 def test_faults_are_named(data, words, error, message):
     given = {"mechanism": "rr", "epsilon": [1.0]} | words
     with pytest.raises(error, match=message):
@@ -477,7 +477,7 @@ def test_bad_files_name_the_row_and_the_remedy(inside, capsys, arguments, messag
         "short.csv": "0.5,0.5\n0.5,0.4\n", "negative.csv": "0.5,0.5\n-0.1,1.1\n", "ragged.csv": "a,b\n1,0\n1\n",
         "text.csv": "a,b\n1,0\nx,1\n", "gap.csv": "a,b\n1,\n0,1\n", "empty.csv": "a,b\n", "q.txt": "1",
         "two.csv": "0.5\n0.5\n", "sum.csv": "0.5\n0.2\n0.2\n",
-    }.items():  # fmt: skip
+    }.items():
         (inside / name).write_text(text)
     assert main(["assess", *arguments]) == 2
     said = capsys.readouterr()

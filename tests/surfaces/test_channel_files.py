@@ -46,7 +46,7 @@ def test_what_a_person_writes(tmp_path):
         ({"channel": "Channel", "matrix": [[1.0, 0.0], [0.5, 0.5]]}, Channel([[1.0, 0.0], [0.5, 0.5]])),
         ({"channel": "ProductChannel", "factors": [{"channel": "RandomizedResponse", "k": 2, "epsilon": 1}],
           "powers": [200]}, RandomizedResponse(2, 1).power(200)),
-    ):  # fmt: skip
+    ):
         path.write_text(json.dumps(text))
         assert read_channel(path) == want
     table = tmp_path / "q.csv"
@@ -131,7 +131,7 @@ def test_refusals_name_the_file(tmp_path):
 )
 def test_sparse_files_that_lead_out_of_their_arrays_are_refused(tmp_path, bent, text):
     whole = {"data": [0.5, 0.5, 1.0], "indices": [0, 1, 1], "indptr": [0, 2, 3], "shape": [2, 2],
-             "background": [[0.0]]}  # fmt: skip
+             "background": [[0.0]]}
     path = tmp_path / "q.npz"
     np.savez(path, **whole)
     assert read_channel(path).shape == (2, 2)
@@ -143,7 +143,7 @@ def test_sparse_files_that_lead_out_of_their_arrays_are_refused(tmp_path, bent, 
 @pytest.mark.parametrize(("first", "cell"), [
     ("O.5,0.5", "O.5"), ("0.5,0.5.", "0.5."), ("0.5;0.5,0.5", "0.5;0.5"), ("0,5;0,5", "5;0"), (",0.5", ""),
     ("yes,1", "yes"), ("\n0.5,o.5", "o.5"),
-])  # fmt: skip
+])
 def test_a_first_row_of_names_holds_no_number(tmp_path, first, cell):
     path = tmp_path / "q.csv"
     path.write_text(f"{first}\n0.25,0.75\n1,0\n")

@@ -85,7 +85,7 @@ TAMPERING = {
     "empty": "update results set payload = x''",
     "gone": "delete from results",
     "no bytes": "update results set payload = 7",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("how", TAMPERING)
@@ -101,7 +101,7 @@ PAYLOADS = {
     "no line": b"abc", "no JSON": b"{\n", "a list": b"[]\n", "more numbers": b"{}\n" + bytes(8), "no numbers":
     b'{"a": [[2], ["exact", "exact"], ["", ""]]}\n', "another shape": b'{"a": [[2, 2], ["exact"], [""]]}\n' + bytes(96),
     "half a number": b"{}\n" + bytes(3), "no shape": b'{"a": 3}\n',
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -140,7 +140,7 @@ def test_blocks_of_other_settings_or_an_earlier_run_are_not_taken(tmp_path):
     assert again.load(ROWS[0]) is not None
     again.store.close()
     for other in (("laplace", one, two), ("gaussian", two, one), ("gaussian", one), ("gaussian", np.array([1.0, 2.0])),
-                  ("gauss", "ian", one, two), ("gaussian", one.astype(np.float32), two)):  # fmt: skip
+                  ("gauss", "ian", one, two), ("gaussian", one.astype(np.float32), two)):
         assert opened(tmp_path, *other).load(ROWS[0]) is None
     assert opened(tmp_path, "gaussian", one, two, resume=False).load(ROWS[0]) is None
 
@@ -198,7 +198,7 @@ def assert_same_bits_after_kills(command, cwd, times, resumed, generator):
 ASSESS = (
     sys.executable, "-m", "fastpriv", "assess", "--epsilon", "0.01..10:60", "--out", "report",
     "--figure", "none", "--format", "csv", "--quiet",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(15, marks=pytest.mark.slow)])

@@ -28,7 +28,7 @@ def run(*arguments, cwd, **words):
     return subprocess.run(
         [sys.executable, "-m", "fastpriv", *map(str, arguments)], cwd=cwd, text=True, capture_output=True,
         check=False, env=HERE, **words,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_default_run_tabulates_the_ages(inside):
     assert "Noise that a target needs" in done.stdout
     assert sorted(os.listdir(inside / "fastpriv-report")) == [
         "assessment.csv", "assessment.html", "assessment.json", "assessment.parquet", "assessment.png",
-    ]  # fmt: skip
+    ]
     rows = list(csv.DictReader((inside / "fastpriv-report" / "assessment.csv").read_text().splitlines()))
     assert all(float(r["lower"]) <= float(r["value"]) <= float(r["upper"]) for r in rows)
 
@@ -137,7 +137,7 @@ BAD = [
     (["ragged.csv", "--column", "a"], "line 3 must be of 2 cells"),
     (["--figure", "bmp"], "argument --figure: invalid choice"),
     (["--no-such-option"], "unrecognized arguments"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
@@ -145,7 +145,7 @@ def test_bad_input_is_one_line_and_exit_code_2(inside, capsys, arguments, messag
     for name, text in {
         "empty.csv": "", "header.csv": "age\n", "text.csv": "age\n3\nold\n", "gap.csv": "age\n3\n\n4\n",
         "one.csv": "age\n3\n3\n", "ragged.csv": "a,b\n1,2\n3\n", "taken": "a file",
-    }.items():  # fmt: skip
+    }.items():
         (inside / name).write_text(text)
     try:
         code = main(["assess", *arguments])
@@ -208,7 +208,7 @@ def test_a_killed_run_leaves_no_half_written_file_and_can_go_on(inside, how):
     process = subprocess.Popen(
         [sys.executable, "-m", "fastpriv", *long], cwd=inside, env=HERE, text=True, stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
-    )  # fmt: skip
+    )
     report = inside / "report"
     while not any(map(rows_of_store, report.glob(".blocks-" + "?" * 16))):
         assert process.poll() is None, process.communicate()

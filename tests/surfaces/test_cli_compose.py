@@ -59,7 +59,7 @@ def test_tables_say_the_same(tmp_path, capsys):
     table = list(csv.DictReader(io.StringIO(texts.pop())))
     assert [row["at"] for row in table] == ["0.0", "1.0", "2.0"]
     expected = compose([make_step({"kind": "gaussian", "sigma": 4}).pair(),
-                        make_step({"kind": "randomized_response", "epsilon": 0.5}).pair()], [16, 3])  # fmt: skip
+                        make_step({"kind": "randomized_response", "epsilon": 0.5}).pair()], [16, 3])
     assert float(table[2]["upper"]) == expected.delta(2.0).upper
     assert {row["source"] for row in table} == {"fastpriv"}
 
@@ -105,7 +105,7 @@ def test_searches(capsys):
         ("--sigma 2 --rate 0.5 --count 3000 --direction add",
          "3,000 releases: 3,000 x sampled gaussian, sigma 2, rate 0.5; direction: backward (add a record)", []),
     ],
-)  # fmt: skip
+)
 def test_the_output_says_what_was_composed_and_assumed(capsys, words, first, assumed):
     """A forgotten --count was one release without a word, and --rate no sampling."""
     said = {"count": "--count was not given: 1 release.", "rate": "--rate was not given: no sampling, rate 1."}
@@ -156,10 +156,10 @@ def test_directions(capsys):
 
 def test_events(tmp_path, capsys):
     sampled = {"class_name": "PoissonSampledDpEvent", "sampling_probability": 0.25,
-               "event": {"class_name": "GaussianDpEvent", "noise_multiplier": 3.0}}  # fmt: skip
+               "event": {"class_name": "GaussianDpEvent", "noise_multiplier": 3.0}}
     history = [[3.0, 0.25, 100]]
     contents = {"list": history, "state": {"history": history, "mechanism": "rdp"}, "events": [sampled] * 100,
-                "event": {"class_name": "SelfComposedDpEvent", "count": 100, "event": sampled}}  # fmt: skip
+                "event": {"class_name": "SelfComposedDpEvent", "count": 100, "event": sampled}}
     table = said(capsys, "--sigma", 3, "--rate", 0.25, "--count", 100, "--epsilon", 2)["table"]
     for name, content in contents.items():
         (tmp_path / f"{name}.json").write_text("\ufeff" + json.dumps(content), encoding="utf-8")
@@ -251,7 +251,7 @@ HEAD = "kind,sigma,rate,epsilon,p,q,count\n"
         ("a.json", '{"class_name": "UnsupportedDpEvent"}', "got one where event must be"),
         ("a.json", "[" * 150 + "]" * 150, "history must be a list of"),
     ],
-)  # fmt: skip
+)
 def test_bad_files(tmp_path, monkeypatch, capsys, name, content, text):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -281,7 +281,7 @@ def test_bad_files(tmp_path, monkeypatch, capsys, name, content, text):
         ("--step banded_matrix sigma=2 bins=3 coefficients=1\u00a00.5", "banded_matrix", {"bins": 3}),
         ("--step with_replacement sigma=2 size=9 sample=3", "with_replacement", {"size": 9, "sample": 3}),
     ],
-)  # fmt: skip
+)
 def test_one_step_of_every_kind(capsys, tmp_path, words, kind, parameters):
     """The options, --step and a table of the same step have one answer, that of the class."""
     found = said(capsys, *words.split(" "), "--epsilon", 0.5)

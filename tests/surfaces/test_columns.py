@@ -25,7 +25,7 @@ def write(tmp_path):
         '\ufeff"name","age"\n"Lovelace, Ada","36"\n"Tur\ning",41\n', "age,name\n36,Ada\n\n41,\n",
         "name,age\nAda,3.6e1\nAlan,+41.0\n",
     ],
-)  # fmt: skip
+)
 def test_usual_dialects_are_read(write, text):
     assert read_column(write(text), "age").tolist() == [36.0, 41.0]
 
@@ -107,7 +107,7 @@ class TestParquet:
     @pytest.mark.parametrize("kind", ["int8", "uint64", "float", "double"])
     def test_numbers_are_read(self, tmp_path, kind):
         column = self.arrow.array([36, 41], getattr(self.arrow, kind if kind != "float" else "float32")()
-                                  if kind != "double" else self.arrow.float64())  # fmt: skip
+                                  if kind != "double" else self.arrow.float64())
         assert read_column(self.path(tmp_path, age=column)).tolist() == [36.0, 41.0]
 
     def test_text_and_nulls_are_faults(self, tmp_path):

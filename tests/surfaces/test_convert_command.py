@@ -56,7 +56,7 @@ def test_lists(capsys):
     lines = said(capsys, "--list").splitlines()
     assert len(lines) == len(conversions.CONVERSIONS)
     assert any(line.split() == ["mbp", "->", "robustness", "robustness_from_mbp", "as_published,", "FALSE"]
-               for line in lines)  # fmt: skip
+               for line in lines)
     assert len(said(capsys, "gdp", "--from", "ldp", "--list").splitlines()) == 1
     rows = json.loads(said(capsys, "--list", "--json", "--from", "mbp"))
     assert {row["source"] for row in rows} == {"mbp"}
@@ -82,7 +82,7 @@ def test_the_page_is_current(capsys):
         (("--list", "--from", "lpd"), "source must be one of ldp, dp"),
         (("mbp", "--from", "ldp", "--epsilon", "1,2", "--pi-min", "0.1,0.2,0.3"), "pi_min must be of a shape that"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_one_line_and_code_2(capsys, words, text):
     assert main(["convert", *words]) == 2
     said = capsys.readouterr()

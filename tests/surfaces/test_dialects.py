@@ -80,7 +80,7 @@ class TestSeparators:
             ("b\n1\n", {"header": 1}, "header must be True or False; got 1"),
             ('a,b\nx,"y\nz,w\n', {}, "line 2 must close the quotation mark that it opens; got none until the end of"),
         ],
-    )  # fmt: skip
+    )
     def test_ambiguous_or_wrong(self, write, text, options, message):
         with pytest.raises(DomainError, match=message):
             read_column(write(text), None if "," not in text.split("\n")[0] else "b", **options)
@@ -114,7 +114,7 @@ class TestDecimals:
         [(["1,234", "0,5"], [1.234, 0.5]), (["0,123", "0,456"], [0.123, 0.456]), (["1234,567"], [1234.567]),
          (["0.123", "0.456"], [0.123, 0.456]), (["1,5e3", "-2,25"], [1500, -2.25]), (["NA", "1,5"], [1.5]),
          (["1.5", "2.25"], [1.5, 2.25]), (["1234", "5"], [1234, 5])],
-    )  # fmt: skip
+    )
     def test_what_is_plain_is_read(self, write, cells, values):
         path = write("n;x\n" + "".join(f"{cell};y\n" for cell in cells))
         assert read_column(path, "n", missing="drop").tolist() == values
@@ -266,7 +266,7 @@ class TestNothingMerges:
             np.array([10**30, 10**30 + 1, 5, 5], dtype=object), [WHOLE, WHOLE + 1, 0.5, 0.5],
             (np.int64(WHOLE), np.int64(WHOLE + 1), 3, 3),
         ],
-    )  # fmt: skip
+    )
     def test_integers_beyond_doubles_are_categories_by_value(self, data):
         found = fastpriv.assess(data, mechanism="rr", level=1, epsilon=1)
         values = sorted({int(x) if x == int(x) else float(x) for x in data})
@@ -286,7 +286,7 @@ class TestNothingMerges:
         days = np.array(["2024-01-02", "2024-01-01", "2024-01-02"], dtype="datetime64[ns]")
         assert fastpriv.assess(days, mechanism="rr", level=1, epsilon=1).labels[0].startswith("2024-01-01T00")
         for bad in (np.array(["2024-01-02", "NaT"], dtype="datetime64[ns]"), pandas.Series(["a", None]),
-                    pandas.Series(["a", None], dtype="string"), pandas.Series([1, None], dtype="Int64")):  # fmt: skip
+                    pandas.Series(["a", None], dtype="string"), pandas.Series([1, None], dtype="Int64")):
             with pytest.raises(DomainError, match="data must have no missing|data must be finite numbers; got nan"):
                 fastpriv.assess(bad, mechanism="rr", level=1, epsilon=1)
 

@@ -34,7 +34,7 @@ SHAPES = {
     "line": ON_LINE, "diagonal": P, "full": Q, "isotropic": GaussianMixture([0.1, 0.9], [[0, 1, 2], [3, 4, 5]], [1, 2]),
     "shared": GaussianMixture([0.1, 0.2, 0.7], np.eye(3) / 3, covariances=np.eye(3) + 0.1),
     "one component": GaussianMixture.single([0.1, 0.2], covariance=[[2.0, 1.0], [1.0, 2.0]]),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ BAD_FILES = {
     "truncated": (WHOLE[:-30], "got 'bad', in which the archive must be whole; got the list of keys that cannot be"),
     "flipped": (WHOLE[:170] + b"\x55" + WHOLE[171:], "got weights that cannot be read"),
     "odd header": (odd_archive(), "got weights that cannot be read"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("content", "message"), BAD_FILES.values(), ids=BAD_FILES)
@@ -157,7 +157,7 @@ BAD = [
     (["kl", "p.npz", "q.json", "--out", "table.xls"], "--out must end in .parquet or .csv; got 'table.xls'"),
     (["kl", "p.npz", "q.json", "--out", "held.csv"], "path must be a file that can be written; got 'held.csv'"),
     (["kl", "p.npz", "q.json", "--out", "a.json/table.csv"], "can be written; got 'a.json/table.csv'"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
@@ -235,7 +235,7 @@ def test_the_table_a_person_reads(inside, capsys):
     assert words == {
         "kind": "statistical, 99 % confidence", "unit": "nats", "method": words["method"],
         "stopped": "the target was met",
-    }  # fmt: skip
+    }
 
 
 def test_what_is_shown_is_rounded_outward(inside, capsys):

@@ -60,7 +60,7 @@ EXPECTED = {
     "nothing on a sample": (event("PoissonSampledDpEvent", sampling_probability=0.25, event=event("NoOpDpEvent")), []),
     "mixture": (event("MixtureOfGaussiansDpEvent", standard_deviation=2.0, sensitivities=[0.0, 1.0],
                       sampling_probs=[0.75, 0.25]), [(PoissonSampledGaussian(2.0, 0.25), 1)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -76,7 +76,7 @@ def test_events_are_their_compositions(name):
 
 def test_randomised_response_replaces_a_record():
     found = composition_from_dp_events(event("RandomizedResponseDpEvent", noise_parameter=0.75, num_buckets=3),
-                                       relation="replace_one")  # fmt: skip
+                                       relation="replace_one")
     wanted = compose(RandomizedResponse(3, math.log(2.0)))  # the truth 1/2, each lie 1/4
     assert np.allclose(found.delta(LEVELS).value, wanted.delta(LEVELS).value, rtol=1e-12, atol=1e-300)
     nothing = event("RandomizedResponseDpEvent", noise_parameter=0.0, num_buckets=3)
@@ -90,7 +90,7 @@ def test_randomised_response_replaces_a_record():
     [(GAUSSIAN, GaussianMechanism(1.0, 1.0)), (event("LaplaceDpEvent", noise_multiplier=2.0), LaplaceMechanism(1.0)),
      (event("DiscreteLaplaceDpEvent", noise_parameter=0.5, sensitivity=1),
       composition_from_dp_events(event("DiscreteLaplaceDpEvent", noise_parameter=0.5, sensitivity=2)))],
-)  # fmt: skip
+)
 def test_replaced_records_move_sums_twice_as_far(one, wanted):
     """A record of norm at most C for another one: the sums differ by up to 2 C, so that the noise counts half."""
     found = composition_from_dp_events(several(one, 3), relation="replace_one")
@@ -104,7 +104,7 @@ def test_replaced_records_move_sums_twice_as_far(one, wanted):
     [event("NonPrivateDpEvent"), event("GaussianDpEvent", noise_multiplier=0.0), event("LaplaceDpEvent",
      noise_multiplier=0.0), event("MixtureOfGaussiansDpEvent", standard_deviation=0.0, sensitivities=[1.0],
      sampling_probs=[1.0])],
-)  # fmt: skip
+)
 def test_without_noise_every_epsilon_is_infinite(one):
     found = composition_from_dp_events(composed(one, GAUSSIAN))
     assert found.delta(30.0).lower > 1.0 - 1e-14
@@ -123,7 +123,7 @@ GUARANTEES = {
     "tree": (event("SingleEpochTreeAggregationDpEvent", noise_multiplier=2.0, step_counts=[3, 9]),
              TreeAggregation([3, 9], 2.0)),
     "allocation": (event("RandomAllocationDpEvent", noise_multiplier=1.0, num_steps=4), RandomAllocation(1.0, 4)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", GUARANTEES)
@@ -144,7 +144,7 @@ def test_replaced_records_change_a_leaf_by_twice_the_norm():
 @pytest.mark.parametrize(("mean", "shape", "runs"), [
     (8.0, 1.0, NegativeBinomial(1.0, 0.125)), (8.0, math.inf, Poisson(8.0)), (NegativeBinomial(0.0, 0.25).mean, 0.0,
      NegativeBinomial(0.0, 0.25)), (NegativeBinomial(2.5, 0.5).mean, 2.5, NegativeBinomial(2.5, 0.5)),
-])  # fmt: skip
+])
 def test_the_best_of_random_runs(mean, shape, runs):
     given = event("RepeatAndSelectDpEvent", event=several(GAUSSIAN, 2), mean=mean, shape=shape)
     found = composition_from_dp_events(given).delta([2.0, 3.5])
@@ -164,7 +164,7 @@ def test_samples_are_read():
         event("TruncatedSubsampledGaussianDpEvent", dataset_size=64, sampling_probability=0.125,
               truncated_batch_size=12, noise_multiplier=2.0),
         event("PoissonSampledDpEvent", sampling_probability=0.25, event=event("LaplaceDpEvent", noise_multiplier=2.0)),
-    ):  # fmt: skip
+    ):
         assert 0.0 < composition_from_dp_events(given).delta(0.1).upper < 1.0
 
 
@@ -204,7 +204,7 @@ REFUSED = [
     ("relation must be 'replace_one' for a RandomizedResponseDpEvent",
      event("RandomizedResponseDpEvent", noise_parameter=0.5, num_buckets=2), {}),
     ("relation must be one of add_or_remove, replace_one", GAUSSIAN, {"relation": "add"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=range(len(REFUSED)))

@@ -44,7 +44,7 @@ def test_files_are_written(report, tmp_path, kind, start):
         ([0.0, 1.0], {"sigma": 1e6, "epsilon": [50, 60]}), ([-1e-6, 2e-6, 1e-5], {}), ([1e9, 2e9, 2.5e9], {}),
         (np.linspace(0, 1, 700) ** 2, {"bins": 16, "sigma": "0.1..1:3", "epsilon": [1, 2]}),
     ],
-)  # fmt: skip
+)
 def test_harsh_reports_are_drawn(data, words, tmp_path):
     fastpriv.assess(data, **words).to_figure(tmp_path / "a.png", dpi=40)
     assert (tmp_path / "a.png").stat().st_size > 1000

@@ -20,7 +20,7 @@ NAMES = [
     "北京市", "上海", "\N{GRINNING FACE} smile", "$a$", "cost $\\frac{", "\x07bell", "tab\tnew\nline", "_under",
     "x" * 300, "مرحبا", "שלום", "a\u200db", "\u202eevil", "日本語の長い長い長い長い名前", "é", "\ud800", "{}%&#^~",
     "a\\$b", "$",
-]  # fmt: skip
+]
 WORDS = {"level": [0.5, 2.0], "epsilon": [0.1, 1.0, 2.0]}
 
 
@@ -109,7 +109,7 @@ def test_the_command_prints_to_any_terminal(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "fastpriv", "assess", "p.csv", *words], cwd=tmp_path, capture_output=True, check=False,
         env=os.environ | {"PYTHONPATH": home, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0
     assert rb"\u57ce\u5e02" in done.stdout
 

@@ -41,10 +41,10 @@ def pictures(tmp_path):
 @pytest.fixture(scope="module")
 def study():
     grid = {"none": Protection(), "a": Protection(noise="gaussian", scale=0.01),
-            "b": Protection(noise="gaussian", scale=0.3), "few": Protection(keep_fraction=0.2)}  # fmt: skip
+            "b": Protection(noise="gaussian", scale=0.3), "few": Protection(keep_fraction=0.2)}
     data = labelled_records(PICTURES, LABELS, source="made up")
     found = leakage_study(SoftmaxRegression(9, 4), data.records, data.labels, grid, pool=12, batch=2, n_models=2,
-                          n_attacks=2, rng=1, n_jobs=1)  # fmt: skip
+                          n_attacks=2, rng=1, n_jobs=1)
     return found, data
 
 
@@ -71,10 +71,10 @@ def test_the_command_is_the_function(pictures, capsys):
     pool = np.sort(np.random.default_rng([5, 0x6C65616B]).permutation(60)[:12])
     grid = {NAMES[0]: Protection(), NAMES[1]: Protection(noise="gaussian", scale=0.01),
             NAMES[2]: Protection(noise="gaussian", scale=0.3),
-            NAMES[3]: Protection(clip_example=0.5, noise="laplace", scale=0.1)}  # fmt: skip
+            NAMES[3]: Protection(clip_example=0.5, noise="laplace", scale=0.1)}
     low, high = PICTURES.min(), PICTURES.max()
     study = leakage_study(SoftmaxRegression(9, 4), (PICTURES.reshape(60, 9) - low) / (high - low), LABELS, grid,
-                          pool=pool, batch=2, n_models=2, n_attacks=2, rng=5)  # fmt: skip
+                          pool=pool, batch=2, n_models=2, n_attacks=2, rng=5)
     assert found == json.loads("".join(study.json_pieces()))
 
 
@@ -91,7 +91,7 @@ def test_models_and_attacks(pictures, capsys, words):
     assert main(["leakage", pictures, *SHORT, "--protection", "dp-sgd:1:0.01,2", *words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["protection"] for row in found["table"]] == [
-        "DP-SGD, clip 1, multiplier 0.01", "DP-SGD, clip 1, multiplier 2"]  # fmt: skip
+        "DP-SGD, clip 1, multiplier 0.01", "DP-SGD, clip 1, multiplier 2"]
     assert "scale=0.005, every_step=True" in found["settings"]["protections"]["DP-SGD, clip 1, multiplier 0.01"]
 
 
@@ -111,7 +111,7 @@ def test_a_killed_run_goes_on(pictures, tmp_path, capsys):
     store = tmp_path / "store.db"
     words = ["leakage", pictures, *SHORT, "--json", "--protection", "gaussian:0.01..1:24"]
     process = subprocess.Popen([sys.executable, "-m", "fastpriv", *words, "--store", str(store)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     rows = 0
     while rows < 16 and process.poll() is None:
         time.sleep(0.01)
@@ -142,7 +142,7 @@ def test_csv_and_parquet_agree(tmp_path):
     found = [
         read_records(tmp_path / "a.csv"), read_records(tmp_path / "b.csv", label="kind", sep=";", decimal=","),
         read_records(tmp_path / "b.csv", label="kind"),
-    ]  # fmt: skip
+    ]
     for one in found:
         np.testing.assert_allclose(one.records, (table - table.min(axis=0)) / np.ptp(table, axis=0), rtol=1e-12)
         assert one.labels.tolist() == [ord(name) - ord("x") for name in names]
@@ -256,7 +256,7 @@ def test_diverged_reconstructions_are_kept():
 
     data = labelled_records(PICTURES, LABELS, source="")
     found = leakage_study(SoftmaxRegression(9, 4), data.records, data.labels, [Protection()], attack=Diverges(),
-                          pool=12, batch=2, n_models=1, n_attacks=1, rng=1, n_jobs=1)  # fmt: skip
+                          pool=12, batch=2, n_models=1, n_attacks=1, rng=1, n_jobs=1)
     example = found.examples[0]
     assert example.recovered.sum() == 1
     np.testing.assert_array_equal(np.isnan(example.records).all(axis=1), ~example.recovered)

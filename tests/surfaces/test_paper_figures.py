@@ -71,7 +71,7 @@ REFERENCE = {
     ("figure3", "sigma", 0.01, None, None): 3.80621415468606556514172653350328838,
     ("figure3", "crossing", 0.1, None, None): 1.215459701528967708,
     ("figure3", "crossing", 0.01, None, None): 0.378241917037849932,
-}  # fmt: skip
+}
 DIGITS = {"ci_lmip_optimal": 1e-10, "two_inputs": 1e-10, "crossing": 1e-11}
 
 
@@ -98,7 +98,7 @@ def test_the_printed_guarantee_is_broken_up_to_the_crossing_and_the_right_ones_h
     figure = paper["figure3"]
     for mu in (0.1, 0.01):
         of = {name: figure.curve(f"lip_delta_{name}", mu_bits=mu).estimate
-              for name in ("gaussian", "as_published", "tight", "pointwise")}  # fmt: skip
+              for name in ("gaussian", "as_published", "tight", "pointwise")}
         epsilon = figure.curve("lip_delta_gaussian", mu_bits=mu).axes["epsilon_nats"]
         crossing = figure.curve("crossing", mu_bits=mu).estimate
         assert (of["gaussian"].lower > of["as_published"].upper).tolist() == (epsilon < crossing.value).tolist()
@@ -280,7 +280,7 @@ def test_an_interruption_leaves_whole_files_only(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "fastpriv", "figures", "--out", "here"], cwd=tmp_path, env=HERE, text=True,
         stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    )
     while not list((tmp_path / "here").glob("*.csv")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)

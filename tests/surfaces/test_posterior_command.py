@@ -29,7 +29,7 @@ def test_the_table(inside, capsys):
 
 @pytest.mark.parametrize("words", [
     ["l.npy"], ["l.npy", "--prior", "p.npy"], ["plain.npy", "--plain"], ["l.npy", "--prior", "logs.npy", "--log-prior"],
-])  # fmt: skip
+])
 def test_json(inside, capsys, words):
     np.save("logs.npy", np.log(np.load("p.npy")))
     assert main(["posterior", *words, "--json", "--out", "after.npy"]) == 0

@@ -72,7 +72,7 @@ def test_the_page_of_an_assessment(tmp_path):
     for text in (
         "What does one noisy release of 'age' leak?", fastpriv.__version__, "instruction set", "How to read it",
         "LIP, epsilon = 1, delta = 1e-5", "3 sigmas x 9 epsilons", "gaussian: value + N(0, sigma^2)", "certified",
-    ):  # fmt: skip
+    ):
         assert text in page.text, text
     bounds = report["mutual_information"]
     for number in np.ravel(bounds.value):
@@ -122,7 +122,7 @@ def test_parts_escape_their_texts():
     parts = [
         NASTY, NASTY + "\n", {NASTY: NASTY}, Details(NASTY, [NASTY]), Pictures([], NASTY),
         TextTable([NASTY, (NASTY, NASTY)], [[NASTY, NASTY]], NASTY),
-    ]  # fmt: skip
+    ]
     found = Page(page(NASTY, {"": parts, NASTY: parts}, ran={NASTY: NASTY}, files=[NASTY]))
     assert found.open == []
     assert "script" not in found.tags

@@ -41,7 +41,7 @@ def test_formulas_get_an_apostrophe(text):
     "cell",
     [-1.5, 1e-300, -math.inf, math.nan, None, True, np.float64(-2.0), -3, "-1.5", "+2", "-inf", "-1e-5", "nurse",
      "'quoted'", "a=b", "", "1-2", "5 - 3"],
-)  # fmt: skip
+)
 def test_numbers_and_other_texts_stay(cell):
     (written,) = spreadsheet_row([cell])
     assert written is cell
@@ -125,6 +125,6 @@ def test_commands_escape_what_is_not_seen(tmp_path, capsys):
     done = subprocess.run(
         [sys.executable, "-m", "fastpriv", "membership", str(tmp_path / f"none{name}")], capture_output=True, text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 2
     assert not set(BIDI) & set(done.stderr)

@@ -48,7 +48,7 @@ WRITERS = {
         "f.npy", lambda path, *_: posterior(IndexLikelihood(lambda i: np.zeros(len(i)), 10), out=path),
     ),
     "posteriors of a channel": ("g.npy", lambda path, *_: notions.summary(None, MATRIX, posteriors=path)),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=WRITERS)
@@ -67,7 +67,7 @@ def with_faults(faults):
     return pytest.mark.parametrize(
         ("written", "code", "remedy"), [(one, *fault) for one, fault in each], indirect=["written"],
         ids=[f"{one}-{errno.errorcode[fault[0]]}" for one, fault in each],
-    )  # fmt: skip
+    )
 
 
 @with_faults(
@@ -181,13 +181,13 @@ def test_a_limit_on_files_stops_the_command_with_a_sentence(tmp_path, command):
     words = {
         "assess": ["assess", "p.csv", "--epsilon", "0.1..1:99", "--figure", "none", "--format", "csv", "--out", "r"],
         "posterior": ["posterior", "l.npy", "--out", "p.npy"],
-    }[command]  # fmt: skip
+    }[command]
     (tmp_path / "p.csv").write_text("31\n40\n58\n")
     home = os.pathsep.join(filter(None, (str(Path(fastpriv.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, *words], cwd=tmp_path, text=True,
         capture_output=True, check=False, env=os.environ | {"PYTHONPATH": home},
-    )  # fmt: skip
+    )
     assert done.returncode == 2
     if command == "assess":  # its blocks are written before its table
         assert "error: checkpoint must be on a disk with space for the results; got 'r/.blocks-" in done.stderr
@@ -207,7 +207,7 @@ def test_a_full_screen_is_a_sentence(tmp_path):
         done = subprocess.run(
             [sys.executable, "-m", "fastpriv", "info"], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
             env=os.environ | {"PYTHONPATH": home}, cwd=tmp_path,
-        )  # fmt: skip
+        )
     assert done.returncode == 2
     assert done.stderr == (
         "fastpriv: error: standard output must be writable; got: No space left on device. Free space there, or write "

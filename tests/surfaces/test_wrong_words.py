@@ -11,7 +11,7 @@ from fastpriv.cli.main import main, program_parser
 WORDS = (
     "x", "", "-1", "0", "nan", "inf", "1e400", "0x10", "1:2:1000000000000", "2..1:3", "a,b", ",", "1,2,", "9" * 30,
     "nowhere/at/all.csv", "\u00e9",
-)  # fmt: skip
+)
 
 
 def commands(tmp_path):
@@ -26,7 +26,7 @@ def commands(tmp_path):
         "assess": ["ages.csv", "--sigma", "1", "--epsilon", "1", "--out", "report", *quick],
         "divergence": ["p.json", "q.json"], "posterior": ["l.npy"], "convert": ["abp", "--from", "mbp", "--xi", "1"],
         "figures": ["figure9"],
-    }  # fmt: skip
+    }
 
 
 def options(command):
@@ -41,7 +41,7 @@ def wrong(tmp_path, every, first=0):
         [name, *base, option, word]
         for name, base in commands(tmp_path).items() for option in options(name) for word in WORDS
         if option != "--out" or "/" in word
-    ]  # fmt: skip
+    ]
     return cases[first::every]
 
 

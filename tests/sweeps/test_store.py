@@ -129,7 +129,7 @@ TAMPERING = {
     "text": change_row("update results set payload = 'abc' where key = 5"),
     "gone": change_row("delete from results where key = 5"),
     "no digest": change_row("update results set digest = x'' where key = 5"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("how", TAMPERING)

@@ -108,7 +108,7 @@ MANY = "0:1:1000000"
          "grid must be given once; got it in the specification and beside it. Drop one"),
         (lambda p: sweep(p / "bad.toml"), DomainError, "spec must be a TOML file; got .*bad.toml'"),
     ],
-)  # fmt: skip
+)
 def test_faults_are_named(tmp_path, call, error, message):
     (tmp_path / "uneven.csv").write_text("a,b\n1,2\n3\n")
     (tmp_path / "bad.toml").write_text("quantity = \n")
@@ -131,7 +131,7 @@ def test_faults_are_named(tmp_path, call, error, message):
     (lambda x: {}, "quantity must return a number, an Estimate or a dict of these; got {} from"),
     (lambda x: {1: x}, "quantity must return a number, an Estimate or a dict of these; got {1: "),
     (lambda x: fastpriv.binary_entropy([0.1, 0.2]), r"quantity must return one number for a cell; got an array of sha"),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_function_that_returns_no_number_ends_the_sweep_and_loses_nothing(tmp_path, function, message, n_jobs):
     grid = {"x": [float(x) for x in range(9)]}
@@ -298,7 +298,7 @@ def test_the_directory_of_a_function_stands_in_for_no_module(tmp_path, n_jobs):
     done = subprocess.run(
         [sys.executable, "-P", "-c", FROM_A_DIRECTORY, n_jobs], cwd=tmp_path, env=os.environ | {"PYTHONPATH": home},
         capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert [line.split(",")[1] for line in done.stdout.splitlines()] == ["value", "2.0", "4.0"]
     assert not (tmp_path / "loaded").exists(), (tmp_path / "loaded").read_text()

@@ -43,7 +43,7 @@ MORE = {
     "r": [0.0, 0.1, 2.0], "x": [-30.0, 0.3, 2.0, -1.0], "y": [0.0, -5.0], "a": [0.0, 0.2, 1.0, 1.5],
     "b": [0.0, 0.25, 1.0], "p": [0.0, 1e-300, 0.5, 1.0], "mu": [0.0, 1e-9, 0.1, 2.0], "pi_min": [0.0, 0.3, 0.5],
     "unit": ["nats", "bits"],
-}  # fmt: skip
+}
 STACKED = [name for name in quantity_names() if find_quantity(name).together is not None]
 
 
@@ -92,7 +92,7 @@ def test_cells_added_later_change_no_bit(tmp_path):
     small_rows = rows(small)
     seen = []
     large = sweep(functions.drawn, grid={"n": range(6)}, replicates=2, seed=5, store=tmp_path / "s",
-                  progress=lambda done, total: seen.append(done))  # fmt: skip
+                  progress=lambda done, total: seen.append(done))
     fresh = sweep(functions.drawn, grid={"n": range(6)}, replicates=2, seed=5)
     assert large == fresh
     assert large.names[:2] == ("n", "replicate")
@@ -123,7 +123,7 @@ def test_keys_are_those_of_the_setting():
     assert key(a=1, b=2) == key(b=2.0, a=1.0) == key(a=[1], b=[2])
     assert key(a=0.0) == key(a=-0.0) == key(a=0)
     different = [key(a=1, b=2), key(a=2, b=1), key(a=1), key(b=1), key(a="1"), key(a=True), key(a="true"), key(a=1.5),
-                 key(a=2**53 + 1), key(a=2.0**53), key(a=5e-324), key(ab=1), key(a=np.inf)]  # fmt: skip
+                 key(a=2**53 + 1), key(a=2.0**53), key(a=5e-324), key(ab=1), key(a=np.inf)]
     assert len(set(different)) == len(different)
 
 
@@ -172,7 +172,7 @@ def test_rows_of_a_block_in_any_pieces(tmp_path):
     calls = []
 
     whole = sweep(functions.product, grid={"x": range(40), "y": range(40)}, store=tmp_path / "s",
-                  progress=lambda done, total: calls.append(done))  # fmt: skip
+                  progress=lambda done, total: calls.append(done))
     assert 700 <= calls[0] < 1600
     assert whole == sweep(functions.product, grid={"x": range(40), "y": range(40)})
 
@@ -191,7 +191,7 @@ def test_a_cell_that_is_listed_twice_is_computed_once():
 def test_outputs_of_functions():
     table = sweep(functions.parts, grid={"x": [4.0, 9.0]})
     assert table.names == ("x", "half", "half_lower", "half_upper", "half_kind", "half_unit", "root", "root_lower",
-                           "root_upper", "root_kind", "root_unit", "seconds", "error")  # fmt: skip
+                           "root_upper", "root_kind", "root_unit", "seconds", "error")
     assert table["half"].tolist() == [2.0, 4.5]
     assert np.isnan(table["half_lower"]).all()
     assert table["root_upper"].tolist() == [2.0 + 1e-9, 3.0 + 1e-9]
@@ -285,7 +285,7 @@ def test_large_tables_in_parts(tmp_path):
     import pyarrow.parquet as parquet
 
     table = sweep("gaussian_delta", grid={"sigma": "0.5..5:300", "sensitivity": [1.0, -1.0], "epsilon": "0:5:250"},
-                  store=tmp_path / "s", out=tmp_path / "t.parquet")  # fmt: skip
+                  store=tmp_path / "s", out=tmp_path / "t.parquet")
     assert len(table) == 150_000
     assert table.failed == 75_000
     found = parquet.read_table(tmp_path / "t.parquet")

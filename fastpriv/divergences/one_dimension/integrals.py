@@ -50,7 +50,7 @@ from .quadrature import (
     estimate_and_status,
     quantity_and_status,
     rescaled,
-)  # fmt: skip
+)
 
 __all__ = ["MAX_UNGROUPED", "entropy", "jensen_shannon", "kl_divergence", "mutual_information", "renyi_divergence"]
 

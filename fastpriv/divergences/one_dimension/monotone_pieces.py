@@ -57,7 +57,7 @@ __all__ = [
     "renyi_divergence",
     "rows_for_gaps",
     "with_mass_gaps",
-]  # fmt: skip
+]
 
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
@@ -81,7 +81,7 @@ _GRID_POINTS = 66  # of epsilon in each round of that search
 def hockey_stick_divergence(
     p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE,
     n_jobs: int | None = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """H_{e^epsilon}(P||Q) or its natural logarithm, all of ``epsilon`` from one analysis of the pair."""
     grid = np.asarray(epsilon, dtype=np.float64)
     flat = np.ascontiguousarray(grid).reshape(-1)
@@ -173,7 +173,7 @@ def curve_estimate(rows: FloatArray, grid: FloatArray, unit: Unit, method: str, 
 def hockey_stick_rows(
     p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, *, logs: bool,
     deadline: Deadline = NO_DEADLINE, n_jobs: int | None = None,
-) -> tuple[FloatArray, dict[str, Any], bool]:  # fmt: skip
+) -> tuple[FloatArray, dict[str, Any], bool]:
     """A row for each epsilon; the cost; whether closed bounds were needed.
 
     Blocks of a long grid share one analysis and are done by threads. At the ``deadline`` the brackets are those that
@@ -288,7 +288,7 @@ def _log1p(x: float | FloatArray) -> Any:
 def _tighten_with_closed_bounds(
     rows: FloatArray, p: GaussianMixture, q: GaussianMixture, epsilon: FloatArray, width: float, logs: bool,
     deadline: Deadline,
-) -> tuple[bool, bool]:  # fmt: skip
+) -> tuple[bool, bool]:
     """Intersect wide brackets with closed bounds, in place, while there is time.
 
     Returns whether there were any, and whether some contradicted the bracket.

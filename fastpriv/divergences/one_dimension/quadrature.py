@@ -23,7 +23,7 @@ from ...kernels import _quadrature
 __all__ = [
     "DISAGREE", "MAX_EXPONENTIALS", "NO_DEADLINE", "STOPPED", "TIME_SPENT", "Deadline", "all_single_gaussians",
     "estimate_and_status", "identical", "kind_and_method", "quantity_and_status", "rescaled",
-]  # fmt: skip
+]
 
 # bound: none - exponentials of one integral, some seconds; only thousands of components of as many scales spend them
 MAX_EXPONENTIALS = 1_000_000_000
@@ -80,7 +80,7 @@ def _range_of(p: GaussianMixture) -> tuple[float, float, float]:
 def quantity_and_status(
     quantity: str, p: GaussianMixture, q: GaussianMixture | None = None, *, deadline: Deadline = NO_DEADLINE,
     **options: Any,
-) -> tuple[Estimate, int]:  # fmt: skip
+) -> tuple[Estimate, int]:
     """A quantity in nats with its bounds, and the status of the kernel: whether other means may narrow them.
 
     Options are ``certified``, and of Renyi divergences ``order`` and ``half_width``: half the width of the interval
@@ -111,7 +111,7 @@ def kind_and_method(bits: int) -> tuple[Kind, str]:
     for bit, text in (
         (_quadrature.CLOSED_FORM, "closed form"), (_quadrature.EQUAL, "equal distributions"),
         (_quadrature.DIVERGES, "tails"), (_quadrature.ONE_INPUT, "one input"),
-    ):  # fmt: skip
+    ):
         if bits & bit:
             return "exact", text
     names = {
@@ -120,7 +120,7 @@ def kind_and_method(bits: int) -> tuple[Kind, str]:
         _quadrature.LOW_SIGNAL: "half the variance over that of the noise",
         _quadrature.RATIO: "double-double ratio", _quadrature.BUDGET_SPENT: "budget spent",
         _quadrature.BOUNDS_DISAGREE: DISAGREE.removeprefix(", "),
-    }  # fmt: skip
+    }
     method = ", ".join(text for bit, text in names.items() if bits & bit)
     method += TIME_SPENT if bits & _quadrature.TIME_SPENT else ""
     return ("heuristic" if bits & _quadrature.HEURISTIC else "certified"), method

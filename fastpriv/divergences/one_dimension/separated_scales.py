@@ -84,7 +84,7 @@ def is_wide(rows: FloatArray, width: float = WIDE_BRACKET) -> BoolArray:
 def narrow_by_parts(
     rows: FloatArray, p: Components, q: Components, epsilon: FloatArray, kernel: RowsOf, expired: Callable[[], bool],
     *, thorough: bool = True,
-) -> bool:  # fmt: skip
+) -> bool:
     """Intersect rows with those from parts, in place, until none is wide; whether two contradicted each other.
 
     Parts are parted themselves, but in one way only, the first that there is, so that the work grows with the number of

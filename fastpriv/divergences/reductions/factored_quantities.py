@@ -101,7 +101,7 @@ def _none_if_uninformative(function: Callable[Arguments, Estimate | None]) -> Ca
 def renyi_divergence(
     p: GaussianMixture, q: GaussianMixture, order: float = 1.0, *, certified: bool = False,
     deadline: Deadline = NO_DEADLINE,
-) -> Estimate | None:  # fmt: skip
+) -> Estimate | None:
     """D_order(P||Q) in nats, KL(P||Q) for order 1: the sum over independent factors, infinite if one of them is."""
 
     def divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate:
@@ -141,7 +141,7 @@ def jensen_shannon(
 def hockey_stick_divergence(
     p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE,
     n_jobs: int | None = None,
-) -> Estimate | None:  # fmt: skip
+) -> Estimate | None:
     """H_{e^epsilon}(P||Q) or its logarithm, of two Gaussians, or where one factor alone distinguishes P from Q."""
     factor = _only_factor(p, q)
     if factor is None:
@@ -162,7 +162,7 @@ def hockey_stick_divergence(
     return replace(
         above, value=np.clip(np.asarray(below.value), lower, upper), lower=lower, upper=upper, kind="certified",
         method=method,
-    )  # fmt: skip
+    )
 
 
 def _gaussian_hockey_stick(p: GaussianMixture, q: GaussianMixture, grid: FloatArray, logs: bool) -> Estimate | None:
@@ -174,7 +174,7 @@ def _gaussian_hockey_stick(p: GaussianMixture, q: GaussianMixture, grid: FloatAr
     result = Estimate(
         *(row.reshape(grid.shape) for row in rows), kind="certified", unit="log probability",
         method=f"sum along a bent contour, {int(spectrum.counts.sum())} independent coordinates",
-    )  # fmt: skip
+    )
     return result if logs else result.to("probability")
 
 
@@ -258,7 +258,7 @@ def _noise_entropy(p: GaussianMixture, removed: list[int]) -> Estimate:
 def _sum_over_factors(
     p: GaussianMixture, q: GaussianMixture, divergence: Callable[[GaussianMixture, GaussianMixture], Estimate],
     displacement_error: Callable[[OneDimensionalFactor], float],
-) -> Estimate | None:  # fmt: skip
+) -> Estimate | None:
     """The sum of the divergences of all factors, with the error of their displacements.
 
     A displacement moves means in all directions, also across a line: its error is one of the sum, not of the term.
@@ -321,7 +321,7 @@ def _sum_of_estimates(terms: list[Estimate], prefix: str, error: float = 0.0, *,
     cost = STOPPED if any("stopped" in term.cost for term in terms) else {}
     return Estimate(
         min(max(value, lower), upper), lower, upper, kind=kind, unit=terms[0].unit, method=method, cost=cost
-    )  # fmt: skip
+    )
 
 
 def _exact_sum(numbers: Iterable[float]) -> float:

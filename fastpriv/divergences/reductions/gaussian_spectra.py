@@ -51,7 +51,7 @@ from ..one_dimension.closed_forms import excess, variance_term
 __all__ = [
     "GaussianSpectrum", "eigenvalue_bounds", "equal_covariances", "first_sigmas", "gaussian_spectrum",
     "renyi_divergence", "spectrum_of_sum",
-]  # fmt: skip
+]
 
 # bound: proved - half the spacing of extended precision at 1
 _EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2
@@ -225,7 +225,7 @@ def _of_independent_coordinates(p: GaussianMixture, q: GaussianMixture) -> Gauss
 def _enclosed(
     of_p: tuple[Any, FloatArray], of_q: tuple[Any, FloatArray], difference: tuple[Any, FloatArray], z: LongDoubleArray,
     z_error: FloatArray,
-) -> GaussianSpectrum | None:  # fmt: skip
+) -> GaussianSpectrum | None:
     """The coordinates from S, T, gap and z, each with bounds of its errors."""
     (s, s_error), (t, t_error), (gap, gap_error) = of_p, of_q, difference
     d = len(z)
@@ -233,7 +233,7 @@ def _enclosed(
     kind, unit = (np.longdouble, _EXTENDED_ROUNDOFF) if extended else (np.float64, UNIT_ROUNDOFF)
     if not extended:  # the numbers are rounded once more
         parts = [(np.asarray(k, np.float64), e + unit * np.abs(k).astype(np.float64)) for k, e in (
-            (s, s_error), (t, t_error), (gap, gap_error))]  # fmt: skip
+            (s, s_error), (t, t_error), (gap, gap_error))]
         (s, s_error), (t, t_error), (gap, gap_error) = parts
     g = _congruence(t, gap, kind)
     size = np.abs(g).astype(np.float64)

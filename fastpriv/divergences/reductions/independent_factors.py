@@ -39,7 +39,7 @@ from ...base.exact_linear_algebra import (
     scaled_integers,
     square_root_enclosure,
     unit_diagonal_scaling,
-)  # fmt: skip
+)
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...distributions import GaussianMixture
@@ -47,7 +47,7 @@ from ...distributions import GaussianMixture
 __all__ = [
     "FIRST_COMPONENTS", "OneDimensionalFactor", "all_rows_equal", "common_covariance", "equal_measures",
     "independent_factors", "is_single_gaussian", "row_blocks",
-]  # fmt: skip
+]
 
 FIRST_COMPONENTS = 4  # of each mixture, examined before all are: most inputs that do not reduce are found out by these
 # bound: none - in standard deviations; means farther from a line are not reduced

@@ -49,7 +49,7 @@ def function(name: str, signature: str, documentation: str) -> Any:
     plain: Any = (
         lambda x: symbol(x), lambda x, y: symbol(x, y), lambda x, y, z: symbol(x, y, z),
         lambda x, y, z, w: symbol(x, y, z, w),
-    )[count - 1]  # fmt: skip
+    )[count - 1]
     plain.__name__, plain.__doc__ = name, documentation
     return numba.njit(plain)
 

@@ -38,7 +38,7 @@ _DEFAULTS: SamplingOptions = {"rtol": 0.01, "atol": 1e-4, "max_samples": 1e7}  #
 def pac_accuracy(
     mechanism: ReleaseMechanism, secret: object, target: ArrayLike, alpha: NumberLike, *, norm: Norm = 2,
     sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """Probability that a release misses its target by more than alpha: beta(alpha) = P(||M(d) - mu|| > alpha).
 
     A mechanism has standard accuracy alpha with confidence 1 - beta when this is at most beta.
@@ -140,7 +140,7 @@ class RobustAccuracy(Result):
 def robust_accuracy(
     mechanism: ReleaseMechanism, neighbours: Sequence[object], target: ArrayLike, alpha: NumberLike, *,
     norm: Norm = 2, sampling: Sampling | None = None, **options: Unpack[SamplingOptions],
-) -> RobustAccuracy:  # fmt: skip
+) -> RobustAccuracy:
     """Probability that the release of each other secret misses the same target: P(||M(d') - mu|| > alpha), all d'.
 
     A mechanism has robust accuracy alpha with confidence 1 - gamma when the largest of these is at most gamma.
@@ -306,7 +306,7 @@ def _count(samplers: list[Sampler], question: _Question, request: Request) -> tu
     reasons = [count.stopped for count in counts]
     stopped = next(word for word in ("interrupted", "max_seconds", "max_samples", "target") if word in reasons)
     cost = {"samples": sum(count.samples for count in counts), "interim_analyses": max(c.analysis for c in counts),
-            "stopped": stopped, "repeatable": repeatable}  # fmt: skip
+            "stopped": stopped, "repeatable": repeatable}
     words = {"kind": "statistical", "confidence": request.confidence, "method": "counted draws", "cost": cost}
     return _with_maximum(question, (value, lower, upper), simultaneous, **words)
 

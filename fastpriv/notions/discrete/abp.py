@@ -39,7 +39,7 @@ from .type_class_quantities import chi_square_information, type_classes
 
 __all__ = [
     "PosteriorShifts", "has_pairwise_form", "is_one_task", "posterior_shifts", "shifts_of_channels", "symmetric_shifts",
-]  # fmt: skip
+]
 
 _BLOCK_RELEASES = 128  # distributions of the release in one task
 _BLOCK_CELLS = 2**19  # cells of the channel in one task: 4 MiB of doubles
@@ -65,7 +65,7 @@ class PosteriorShifts(NamedTuple):
 def posterior_shifts(
     model: ChannelWithPrior, release: Any, secret: Any, belief: Any, n_jobs: int | None,
     progress: Progress, rows: RowBlocks | None = None,
-) -> PosteriorShifts:  # fmt: skip
+) -> PosteriorShifts:
     """For one given distribution of the release, for the rows of some secrets, or for all of positive probability.
 
     ``rows`` are those of the channel, if they have been gone through already.
@@ -196,7 +196,7 @@ class _ColumnFactors(NamedTuple):
 def _sums_under_changes(
     change: FloatArray, t: FloatArray, pi: FloatArray, belief: FloatArray, columns: _ColumnFactors, relative: float,
     gap: FloatArray | float,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Sums of the terms of JS and of their bounds (3, ..., k) under P - q (..., k, m) for r - 1 (..., n, m)."""
     _, root_q, inverse_root, q_error, relative_spread = (column[..., None, :] for column in columns[:5])
     root_energy, pi, belief = columns.root_energy[..., None, None], pi[..., None, :], belief[..., None, :]

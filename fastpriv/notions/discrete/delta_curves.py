@@ -246,7 +246,7 @@ def _plain_lip_curves(
 def _stack_curve(
     pairs: StackWithPriors, levels: FloatArray, numbers: FloatArray, ends: FloatArray, tiny: BoolArray,
     epsilon: ArrayLike, method: str,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The estimate of a curve of each pair, which is 0 from its end on."""
     value, lower, upper = numbers
     result = np.stack(_ended_curve(value, lower, upper, levels, ends, ~tiny[:, None]))
@@ -256,7 +256,7 @@ def _stack_curve(
 def _curve_estimate(
     value: FloatArray, lower: FloatArray, upper: FloatArray, levels: FloatArray, end: float, lower_known: bool,
     epsilon: ArrayLike, method: str,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The estimate of a curve that is 0 from the level ``end`` on."""
     curve = _ended_curve(value, lower, upper, levels, end, lower_known)
     numbers = (number.reshape(np.shape(epsilon)) for number in curve)
@@ -387,7 +387,7 @@ def _curve_of_all_rows(
 def _full_curve(
     channel: AnyChannel, secrets: IndexArray, levels: FloatArray, excess: FloatArray, n_jobs: int | None,
     progress: Progress,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """The maximum over all pairs, each of which is evaluated."""
     parts = parallel.blocks(secrets.size, max(1, _BLOCK_CELLS // channel.outputs))
 
@@ -410,7 +410,7 @@ def _full_curve(
 def _screened_curve(
     channel: AnyChannel, secrets: IndexArray, levels: FloatArray, excess: FloatArray, n_jobs: int | None,
     progress: Progress,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """The same maximum over all pairs, of which few are evaluated."""
     n, m = secrets.size, channel.outputs
     with np.errstate(invalid="ignore"):

@@ -43,7 +43,7 @@ from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest, rows
 __all__ = [
     "KINDS", "NAMES", "ColumnStatistics", "RowBlocks", "RowStatistics", "brackets_from_rows", "column_brackets",
     "is_one_block", "is_plain", "plain_brackets", "row_brackets", "row_statistics", "wanted",
-]  # fmt: skip
+]
 
 Task = TypeVar("Task")
 State = tuple[Any, ...]  # sums and extremes of some blocks, which a merger of two of them takes
@@ -63,7 +63,7 @@ KINDS: dict[str, tuple[Kind, str]] = {
     **dict.fromkeys(NAMES, _EXTREME), **dict.fromkeys(_OF_ROWS, ("certified", "divergence of each row")),
     **dict.fromkeys(("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage"),
                     ("exact", "largest joint probability of each column")),
-}  # fmt: skip
+}
 
 
 class RowBlocks:
@@ -313,7 +313,7 @@ def _extreme_logs(logs: RealArray, positive: BoolArray) -> FloatArray:
     return np.stack([
         extreme for some in (logs[positive], logs[~positive])
         for extreme in (some.max(axis=0, initial=-np.inf), some.min(axis=0, initial=np.inf))
-    ])  # fmt: skip
+    ])
 
 
 def wanted(names: Iterable[str]) -> int:
@@ -379,7 +379,7 @@ def column_brackets(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracke
         *(np.ascontiguousarray(row[0], dtype=np.float64) for row in (rows.block(slice(guess, guess + 1)), stored)),
         float(rows.prior[guess]), (rows.channel.mass_gap, rows.gap, rows.log_error, scaling, rows.row_sum_error),
         wanted(of_columns),
-    )  # fmt: skip
+    )
     return {name: _bracket(name, *numbers[NAMES.index(name)].tolist()) for name in of_columns}
 
 

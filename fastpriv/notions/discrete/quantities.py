@@ -46,7 +46,7 @@ UNITS: dict[str, Unit] = {
     "ldp_epsilon": "nats", "ldp_on_support": "nats", "xi_plus": "nats", "xi_minus": "nats", "cd_lmip": "nats",
     "pointwise_lmip": "nats", "bayes_vulnerability": "probability", "prior_vulnerability": "probability",
     "min_entropy_leakage": "nats", "maximal_leakage": "nats",
-}  # fmt: skip
+}
 _MULTIPLICATIVE = ("bayes_vulnerability", "prior_vulnerability")  # of a product, their logarithms add up; all else adds
 # The first quantity of each pair is at most the second.
 _RELATIONS = (
@@ -54,7 +54,7 @@ _RELATIONS = (
     ("xi_minus", "ldp_on_support"), ("ldp_on_support", "ldp_epsilon"), ("cd_lmip", "maximal_leakage"),
     ("min_entropy_leakage", "maximal_leakage"), ("maximal_leakage", "ldp_on_support"),
     ("prior_vulnerability", "bayes_vulnerability"),
-)  # fmt: skip
+)
 _WRITTEN_CELLS = 2**12  # written channels of at least so many cells take longer than the bounds of their information
 _GAPS = 8.0  # the relations hold within this many gaps of the sums of rows and priors from 1
 # bound: tested by properties/test_relations_of_quantities - excess of a right bracket over another one
@@ -65,7 +65,7 @@ _CONTRADICTED = ", contradicts another quantity"  # what ``method`` says of a wi
 def brackets(
     model: ChannelWithPrior, names: Iterable[str], *, n_jobs: int | None = None,
     progress: Progress = None, omit_unavailable: bool = False,
-) -> dict[str, Bracket]:  # fmt: skip
+) -> dict[str, Bracket]:
     """Brackets of the named quantities.
 
     A quantity without a closed form, of a channel too large to be enumerated, is a DomainError, or is left out with
@@ -90,7 +90,7 @@ def _sums_over_factors(request: QuantityRequest) -> dict[str, Bracket]:
         (power, brackets(ChannelWithPrior(factor, prior), request.names, n_jobs=request.n_jobs,
                          progress=request.progress, omit_unavailable=request.omit_unavailable))
         for factor, power, prior in request.model.factors or ()
-    ]  # fmt: skip
+    ]
     result = {}
     for name in request.names:
         if any(name not in of_factor for _, of_factor in parts):
@@ -121,7 +121,7 @@ _TABLE: tuple[tuple[Callable[[ChannelWithPrior], bool], tuple[Evaluator, ...]], 
     (lambda model: True, (
         type_classes.log_ratio_bounds, type_classes.sums_over_classes, set_channels.brackets, dense.brackets_from_rows,
     )),
-)  # fmt: skip
+)
 
 
 def check_relations(results: dict[str, Bracket], model: ChannelWithPrior) -> dict[str, Bracket]:

@@ -152,7 +152,7 @@ def set_parameters(model: ChannelWithPrior) -> SetParameters | None:
     return SetParameters(
         channel.inputs, size, value, counts, inside, outside, epsilon, high, high * math.exp(-epsilon),
         -high * math.expm1(-epsilon), relative_error, total,
-    )  # fmt: skip
+    )
 
 
 def _expit(x: float) -> float:

@@ -27,7 +27,7 @@ from .quantities import UNITS, brackets, check_relations
 __all__ = [
     "StackWithPriors", "estimates_of_pairs", "pairs_with_levels", "quantities", "quantity", "stack_estimate",
     "stack_quantities", "stack_with_priors",
-]  # fmt: skip
+]
 
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
 _PAIRS_PER_TASK = 4096  # pairs in one task at most: their results take 1 MB
@@ -193,7 +193,7 @@ def stack_quantities(
             _channel_quantities.of_channels(
                 pairs.cells, pairs.priors, pairs.gaps, _SUM_TOLERANCE, wanted, pairs.channel[part], pairs.prior[part],
                 out, status,
-            )  # fmt: skip
+            )
         numbers = out[:, rows]
         for index in np.flatnonzero(status).tolist():  # a column has to be scaled, or there is more than one block
             result = brackets(pairs.pair(part.start + index), names)
@@ -232,7 +232,7 @@ def pairs_with_levels(pairs: StackWithPriors, levels: FloatArray) -> tuple[Stack
 def estimates_of_pairs(
     pairs: StackWithPriors, levels: FloatArray, compute: Callable[[ChannelWithPrior, FloatArray], Estimate],
     epsilon: Any, n_jobs: int | None, progress: Progress,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The estimates that ``compute`` gives of each pair at its levels, one task a pair; of the shape of epsilon."""
     invalid = set(pairs.invalid)
 

@@ -66,7 +66,7 @@ class Tilting:
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray], theta: float | None,
         expired: Callable[[], bool], active: int, width: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.means, self.scales = p
         self.q = q
         self.theta, self.expired = theta, expired
@@ -90,7 +90,7 @@ class Tilting:
     def tilted(
         self, log_shares: FloatArray, start: FloatArray | None = None, rows: IndexArray | None = None,
         sufficient: FloatArray | None = None,
-    ) -> TiltedNormals:  # fmt: skip
+    ) -> TiltedNormals:
         """Solve for components ``rows`` of p with levels raised by ``log_shares``, log s_ij - log w_i, (k, J) or
         (k, 1).
 
@@ -103,7 +103,7 @@ class Tilting:
         tilts = TiltedNormals(
             np.full(number, 0.0 if self.theta is None else np.inf), self.means[rows], self.spreads(rows),
             np.zeros((number, log_shares.shape[1])), np.zeros((number, self.active)),
-        )  # fmt: skip
+        )
         for first in range(0, number, self.tile):
             if self.expired():
                 break
@@ -119,7 +119,7 @@ class Tilting:
     def solve_tile(
         self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
         tilts: TiltedNormals, positions: IndexArray,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Solve for components ``rows``, which stand at ``positions`` of ``tilts``."""
         raise NotImplementedError
 
@@ -139,7 +139,7 @@ class DiagonalTilting(Tilting):
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
         theta: float | None = None, expired: Callable[[], bool] = never_expired,
-    ) -> None:  # fmt: skip
+    ) -> None:
         number, size = p[0].shape
         active = _active_number(number, len(q[0]), size)
         super().__init__(p, q, theta, expired, active, active * size + len(q[0]))
@@ -153,7 +153,7 @@ class DiagonalTilting(Tilting):
     def solve_tile(
         self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
         tilts: TiltedNormals, positions: IndexArray,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """As ``Tilting.solve_tile``."""
         problem, share = self._problem(rows, log_shares)
         tau = start
@@ -231,7 +231,7 @@ def _active_number(number: int, partners: int, size: int) -> int:
 def _gathered(
     means: FloatArray, sigmas: FloatArray, levels: FloatArray, centres: FloatArray, widths: FloatArray,
     chosen: IndexArray,
-) -> DiagonalExponentProblem:  # fmt: skip
+) -> DiagonalExponentProblem:
     """The problem of the ``chosen`` components, whose levels are ``levels``; those out of the range of doubles are left
     out."""
     with np.errstate(all="ignore"):
@@ -252,7 +252,7 @@ def _gathered(
         np.where(sure[:, :, None], curvature, 0.0), np.where(sure[:, :, None], linear_term, 0.0),
         np.where(sure, offset, 0.0), np.where(sure, levels, -np.inf), np.where(sure, rounding_error, 0.0),
         np.zeros_like(means),
-    )  # fmt: skip
+    )
 
 
 class _NaturalParameters:
@@ -320,4 +320,4 @@ class _NaturalParameters:
             np.where(good[:, None], curvature, 0.0), np.where(good[:, None], linear_term, 0.0),
             np.where(good, offset, 0.0), np.where(good, level, -np.inf), np.where(good, rounding_error, 0.0),
             np.where(good[:, None], error, 0.0),
-        ), share  # fmt: skip
+        ), share

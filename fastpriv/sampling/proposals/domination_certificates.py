@@ -77,7 +77,7 @@ class _TransformedComponents(NamedTuple):
         return cls(
             whitened_roots, whitened_gaps, lost + factors.error * (_norm(whitened_roots) + lost),
             missed + factors.error * (np.linalg.norm(whitened_gaps, axis=2) + missed),
-        )  # fmt: skip
+        )
 
     def matrix(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """sum times Y'Y, and how far it may be off."""
@@ -156,7 +156,7 @@ class _Certificates(NamedTuple):
 def certified_bounds(
     numerator: tuple[Factors, FloatArray], denominators: tuple[Factors, FloatArray], levels: FloatArray,
     tau: FloatArray, theta: float | None, means: FloatArray, covariances: FloatArray,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:
     """log B (r,) and covariances of proposals T, near the given ones, with N^(1 + theta) prod N_j^(-tau_j) ... <= B T.
 
     ``numerator`` and ``denominators`` are factors and means of the N and of the N_j, factors one for each or one for
@@ -178,7 +178,7 @@ def _prove(
     numerator: tuple[Factors, FloatArray], denominators: tuple[Factors, FloatArray], levels: FloatArray,
     tau: FloatArray, theta: float | None, means: FloatArray, positions: IndexArray, bounds: FloatArray,
     spreads: FloatArray,
-) -> None:  # fmt: skip
+) -> None:
     """Write the proved bounds and covariances of the problems at these positions."""
     equal = np.broadcast_to((denominators[0].lower[None] == numerator[0].lower[:, None]).all(axis=(2, 3)), tau.shape)
     problems = _problems(numerator, denominators, tau, equal)
@@ -223,7 +223,7 @@ def _problems(
     centres, same_means = denominators[1][used], denominators[1][same]
     return _Certificates(
         numerator_factors, numerator[1], denominator_factors, centres, used_tau, same_means, same_tau
-    )  # fmt: skip
+    )
 
 
 def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArray]:
@@ -241,7 +241,7 @@ def _sums(side: _TransformedComponents, times: FloatArray) -> _QuadraticForm:
     """The quadratic form of components with multiplicities ``times``."""
     (matrix, first), (slope, second), (square, third) = (
         call(times) for call in (side.matrix, side.slope, side.square)
-    )  # fmt: skip
+    )
     return _QuadraticForm(matrix, slope, square, np.stack([first, second, third]))
 
 
@@ -264,7 +264,7 @@ def _gaps(side: _TransformedComponents, tau: FloatArray, ours: _TransformedCompo
 def _constants(
     numerator: Factors, denominators: Factors, levels: FloatArray, tau: FloatArray, equal: BoolArray,
     theta: float | None,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:
     """The part of h that is no square and does not depend on T, and the sum of the sizes of its terms."""
     positive, used = tau > 0, np.where(equal, 0.0, tau)
     total, once = tau.sum(axis=1), 1.0 + used.sum(axis=1)

@@ -34,7 +34,7 @@ from ..options import never_expired
 __all__ = [
     "DiagonalExponentProblem", "FullExponentProblem", "cholesky_factors", "diagonal_solution", "interior_start",
     "objective", "solve",
-]  # fmt: skip
+]
 
 _NEWTON_STEPS = 60  # at most; few problems need more than 20
 _LINE_SEARCH_STEPS = 30  # of a factor 0.4 each
@@ -66,7 +66,7 @@ class DiagonalExponentProblem:
     def extended(
         self, curvature: FloatArray, linear_term: FloatArray, offset: FloatArray, level: FloatArray,
         rounding_error: FloatArray, linear_term_error: FloatArray,
-    ) -> DiagonalExponentProblem:  # fmt: skip
+    ) -> DiagonalExponentProblem:
         """With one more active component."""
         new = (curvature, linear_term, offset, level, rounding_error)
         old = (self.curvature, self.linear_term, self.offset, self.level, self.rounding_error)
@@ -173,7 +173,7 @@ ExponentProblem = DiagonalExponentProblem | FullExponentProblem
 def solve(
     problem: ExponentProblem, theta: float | None = None, start: FloatArray | None = None,
     sufficient: FloatArray | None = None, expired: Callable[[], bool] = never_expired,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """The exponents; with ``theta`` their sum is held at it and ``start`` must be feasible.
 
     Infeasible rows of ``start`` start afresh. A row stops as soon as F is at most its ``sufficient`` value, all of them
@@ -275,7 +275,7 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
 def _line_search(
     problem: ExponentProblem, tau: FloatArray, values: FloatArray, relative: FloatArray, diagonal: FloatArray,
     decrement: FloatArray, theta: float | None,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:
     """Shorten the step until the value falls by its share.
 
     The step stays on Newton's line, short of zero, and lets theta grow tenfold at most. Only entries too small to curve

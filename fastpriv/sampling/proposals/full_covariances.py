@@ -36,7 +36,7 @@ class FullTilting(Tilting):
     def __init__(
         self, p: tuple[FloatArray, FloatArray], q: tuple[FloatArray, FloatArray, FloatArray],
         theta: float | None = None, expired: Callable[[], bool] = never_expired,
-    ) -> None:  # fmt: skip
+    ) -> None:
         partners, size = len(q[0]), p[0].shape[1]
         most = int(np.clip(_WORK / size**3, 2, _MAX_ACTIVE))
         active = partners if partners <= most + 1 else most
@@ -67,7 +67,7 @@ class FullTilting(Tilting):
     def solve_tile(
         self, rows: IndexArray, log_shares: FloatArray, start: FloatArray | None, goal: FloatArray | None,
         tilts: TiltedNormals, positions: IndexArray,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """As ``Tilting.solve_tile``."""
         levels, size = self.q[0], self.means.shape[1]
         factors = self._factors(rows)
@@ -177,7 +177,7 @@ class FullTilting(Tilting):
         bounds[some], spreads[some] = certified_bounds(
             (self.factors_p.subset(rows[some]), self.means[rows[some]]), (self.factors_q, self.q[1]), levels[some],
             tau[some], self.theta, tilts.means[positions[some]], spreads[some],
-        )  # fmt: skip
+        )
         proved = np.isfinite(bounds)
         tilts.log_bounds[positions] = np.where(proved, bounds, 0.0 if self.theta is None else np.inf)
         tilts.spreads[positions] = np.where(proved[:, None, None], spreads, self.spreads(rows))

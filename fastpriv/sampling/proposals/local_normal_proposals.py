@@ -165,7 +165,7 @@ def _local_normals_beside(
 def _lines(
     p: GaussianMixture, q: GaussianMixture, row: int, active: IndexArray, tau: FloatArray, mean: FloatArray,
     root: FloatArray,
-) -> _LogRatioQuadratics:  # fmt: skip
+) -> _LogRatioQuadratics:
     precision_p, precisions_q = _precisions(p, np.array([row])), _precisions(q, active)
     p_offset, q_offsets = (
         mean - mixture.means.reshape(len(mixture), -1)[rows] for mixture, rows in ((p, [row]), (q, active))

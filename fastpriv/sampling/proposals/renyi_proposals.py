@@ -158,7 +158,7 @@ def _max_min_shares(margins: FloatArray) -> tuple[FloatArray | None, FloatArray 
     answer = linprog(
         np.append(np.zeros(partners), -1.0), A_ub=matrix, b_ub=np.zeros(size),
         A_eq=np.append(np.ones(partners), 0.0)[None], b_eq=[1.0], bounds=[(0, None)] * partners + [(None, None)],
-    )  # fmt: skip
+    )
     if not answer.success:
         return None, None, 0.0
     shares = np.maximum(answer.x[:-1], 0.0)

@@ -37,7 +37,7 @@ from .local_normal_proposals import DominantTerms, dominant_terms
 __all__ = [
     "Proposal", "best_mass_allocation", "hockey_stick_proposal", "hockey_stick_proposals",
     "log_mass_of_larger", "tilted_mixture", "tilting_of",
-]  # fmt: skip
+]
 
 _LOG_LEAST_WEIGHT = math.log(1e-200)  # of a component of a proposal, relative to the largest
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
@@ -208,7 +208,7 @@ class _ProposalSearch:
 def tilting_of(
     p: GaussianMixture, q: GaussianMixture, levels: FloatArray, theta: float | None = None,
     expired: Callable[[], bool] = never_expired,
-) -> DiagonalTilting | FullTilting:  # fmt: skip
+) -> DiagonalTilting | FullTilting:
     """The problems of all components of p against e^levels N_j, in coordinates that suit the forms."""
     if p.form != "full" and q.form != "full":
         return DiagonalTilting((_columns(p.means), _spread(p)), (levels, _columns(q.means), _spread(q)), theta, expired)

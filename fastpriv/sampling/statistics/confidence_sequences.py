@@ -127,7 +127,7 @@ class BoundedMean:
         """Add what another state of the same range has taken in."""
         if (other.low, other.high, other.quantities, other.batch) != (
             self.low, self.high, self.quantities, self.batch,
-        ):  # fmt: skip
+        ):
             raise ShapeError(
                 f"other must be of the range [{self.low!r}, {self.high!r}] and {self.quantities} quantities; got "
                 f"[{other.low!r}, {other.high!r}] and {other.quantities}. Make both with the same arguments."
@@ -234,7 +234,7 @@ def tail_excess(log_moment: float, order: float, threshold: float) -> float:
 def _boundary(
     log_wealth: Callable[[FloatArray], tuple[FloatArray, FloatArray]], refused: FloatArray, accepted: FloatArray,
     needed: float,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """The candidate at which the wealth reaches the threshold, searched from the rejected end; that end where it is
     accepted itself.
 

@@ -73,7 +73,7 @@ def ratio_lower_bound(hits: Any, totals: Any, most: float, error: float, *, outc
 def bounded_mean_interval(
     values: Any, confidence: float, side: Side = "both", *, low: float = 0.0, high: float = 1.0,
     outcomes: int | None = None,
-) -> Interval:  # fmt: skip
+) -> Interval:
     """The mean of independent observations between ``low`` and ``high``, and bounds for the true one.
 
     ``side`` is as for ``replicate_interval``, ``outcomes`` as for ``ratio_lower_bound``.

@@ -27,7 +27,7 @@ from ..options import SIDES, Side
 __all__ = [
     "Interval", "analysis_confidence", "binomial_interval", "error_of_one_bound", "finished_interval",
     "replicate_interval", "stage_interval", "student_factor",
-]  # fmt: skip
+]
 
 _SKEWNESS_FACTOR = 2.0  # on the skewness that the points show, which is itself uncertain
 _PIECE = 8192  # quantiles of a beta distribution in one call of SciPy, at most some hundredths of a second
@@ -45,7 +45,7 @@ class Interval(NamedTuple):
 def replicate_interval(
     means: Any, confidence: float, side: Side = "both", *, low: float = -math.inf, high: float = math.inf,
     points: int = 1, skewness: Any = 0.0, deviation: Any = 0.0,
-) -> Interval:  # fmt: skip
+) -> Interval:
     """Student's interval for the common mean of independent replicates, widened on the side of their skewness.
 
     Parameters
@@ -105,7 +105,7 @@ def replicate_interval(
 def stage_interval(
     stages: Sequence[tuple[int, Any]], confidence: float, side: Side = "both", *, low: float = -math.inf,
     high: float = math.inf, skewness: Any = 0.0, deviation: Any = 0.0,
-) -> Interval:  # fmt: skip
+) -> Interval:
     """Interval from independent stages of replicates, each stage with its own number of points a replicate.
 
     ``stages`` has for each the number of points a replicate and the means, shape (R_k,) or (R_k, e); the rest is as for
@@ -295,7 +295,7 @@ def _rule_of_three(
 def finished_interval(
     value: FloatArray, lower: FloatArray, upper: FloatArray, side: Side, low: float, high: float,
     shape: tuple[int, ...],
-) -> Interval:  # fmt: skip
+) -> Interval:
     """Cut to the range, drop the side that was not asked for, give floats for scalars."""
     value = np.clip(value, low, high)
     lower = np.full_like(value, low) if side == "upper" else np.clip(lower, low, value)

@@ -152,7 +152,7 @@ class PointMoments:
             self._third = (
                 self._third + other._third + gap**3 * (n * m * (n - m) / total**2)
                 + 3.0 * gap * (n * other._second - m * self._second) / total
-            )  # fmt: skip
+            )
             self._second = self._second + other._second + gap**2 * (n * m / total)
             self.mean = self.mean + gap * (m / total)
         self.count = total

@@ -50,7 +50,7 @@ def assess(
     level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None, bins: int | None = None,
     sensitivity: float | None = None, name: str = "value", source: str = "data", n_jobs: int | None = None,
     progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False,
-) -> Assessment | Comparison:  # fmt: skip
+) -> Assessment | Comparison:
     """Tabulate what releasing each value of a column through a mechanism leaks, with bounds.
 
     Several columns or several mechanisms make one table: each column under each mechanism.
@@ -153,7 +153,7 @@ def assess(
 def _cases(
     columns: Mapping[str, Data], mechanisms: list[Any], sigma: Any, level: Any, epsilon: Any, bins: int | None,
     sensitivity: float | None, source: str,
-) -> list[_Case]:  # fmt: skip
+) -> list[_Case]:
     """Return each column under each mechanism, with the parameters that the mechanism takes."""
     families = [family_of(selected) for selected in mechanisms]
     names = [family.name for family in families]
@@ -177,7 +177,7 @@ def _cases(
             sensitivity if family.has_sensitivity else None,
         )
         for column, data in columns.items() for selected, family in zip(mechanisms, families, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class _Case:
         settings = (
             self.name, family.name, channel, secret.labels, secret.prior, secret.input_indices, secret.inputs,
             secret.step, self.sensitivity, self.grid, self.epsilon,
-        )  # fmt: skip
+        )
         return Checkpoint(stack.enter_context(open_store(parent, settings, resume=resume)))
 
     def assessment(self, parts: list[dict[str, QuantityGrid]]) -> Assessment:
@@ -220,7 +220,7 @@ class _Case:
             self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
             self.sensitivity, self.grid, self.epsilon, quantities,
             required_parameters(self.secret, self.family, self.sensitivity), self.sensitivity_source,
-        )  # fmt: skip
+        )
 
 
 def _run_cases(
@@ -269,7 +269,7 @@ def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGri
 def _case(
     name: str, source: str, data: Data | None, mechanism: Any, family: MechanismFamily, points: Any, epsilon: Any,
     bins: int | None, sensitivity: float | None,
-) -> _Case:  # fmt: skip
+) -> _Case:
     if data is None:
         if not isinstance(mechanism, AnyChannel):
             raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
@@ -286,7 +286,7 @@ def _case(
         sensitivity = validate.scalar(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
-        )  # fmt: skip
+        )
     if family.parameter == "level" and points is None and epsilon is not None:
         raise DomainError(
             f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "

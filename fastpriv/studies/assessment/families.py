@@ -129,7 +129,7 @@ FAMILIES: Mapping[str, MechanismFamily] = {
         _of_values("exponential", "exponential mechanism: nearer values (of categories: the true one) score higher",
                    _exponential),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def required_parameters(
 def _highest_level(
     quantity: Callable[[SecretDistribution, Any], Estimate], bound: float, secret: SecretDistribution,
     family: MechanismFamily, sensitivity: float,
-) -> tuple[float, str]:  # fmt: skip
+) -> tuple[float, str]:
     """Bracket the level where the upper bound of the quantity meets ``bound``, and halve in log(level).
 
     Return the level, 0 if there is none, and the kind of the bound there.

@@ -297,7 +297,7 @@ def _at_most(upper: Any, unit: Unit, lower: Any = 0.0, why: str = "more releases
     return Estimate(
         upper, np.minimum(lower, upper) + np.zeros(np.shape(upper)), upper, kind="certified", unit=unit,
         method=f"{_BOUNDS_ALONE}: {why}",
-    )  # fmt: skip
+    )
 
 
 def _worst_curve(pure_epsilon: float, epsilon: FloatArray) -> Estimate:

@@ -279,7 +279,7 @@ class Assessment(_Report):
         data: dict[str, Any] = {
             "name": self.name, "source": self.source, "records": self.records, "bins": self.bins,
             "values": len(self.unrounded),
-        }  # fmt: skip
+        }
         mechanism: dict[str, Any] = {"name": self.mechanism, "noise": self.noise}
         if self.labels is None:
             data |= {"smallest": float(self.unrounded.values[0]), "largest": float(self.unrounded.values[-1])}

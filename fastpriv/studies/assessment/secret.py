@@ -171,7 +171,7 @@ def assign_inputs(secret: SecretDistribution, inputs: int) -> SecretDistribution
             return replace(
                 secret, prior=prior, labels=None, integers=None, input_indices=prior.values.astype(np.int64),
                 inputs=inputs,
-            )  # fmt: skip
+            )
     elif (x == np.floor(x)).all() and x[0] >= 0 and x[-1] < inputs:
         return replace(secret, input_indices=x.astype(np.int64), inputs=inputs)
     if secret.inputs != inputs:

@@ -50,13 +50,13 @@ _TABLE_COLUMNS = {
     "mbp_xi": ("MBP", "xi", "ratio"), "abp_max": ("ABP", "worst value", "number"),
     "bayes_vulnerability": ("best guess", "before {prior:.3g}", "number"),
     "maximal_leakage": ("leakage", "maximal, bits", "bits"),
-}  # fmt: skip
+}
 # The quantities of the table of Gaussian noise, and of that of other mechanisms and of comparisons.
 _GAUSSIAN_TABLE = ("mutual_information", "lip_delta", "ldp_delta", "ldp_epsilon", "abp_max")
 _CHANNEL_TABLE = (
     "mutual_information", "capacity", "pure_ldp_epsilon", "mbp_xi", "abp_max", "bayes_vulnerability",
     "maximal_leakage",
-)  # fmt: skip
+)
 
 # A term of the table and its meaning, as in the tuples below.
 _INFORMATION = ("information", "what a release tells about the value on average (mutual information); 0 is nothing")
@@ -69,7 +69,7 @@ _GAUSSIAN_MEANINGS = (
     ("LDP delta", "the same between any two values within the range; nothing is assumed about people"),
     ("LDP epsilon", "the factor e^epsilon between any two values that holds up to delta = 0.00001"),
     _ABP,
-)  # fmt: skip
+)
 # Terms of the table for mechanisms given by a channel, and their meanings.
 _CHANNEL_MEANINGS = (
     _INFORMATION,

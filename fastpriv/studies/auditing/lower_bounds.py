@@ -425,7 +425,7 @@ def _rows(outcomes: Outcomes, *more: FloatArray) -> tuple[FloatArray, Any, tuple
 def _lower_bounds(
     distinct: tuple[FloatArray, Any, tuple[int, ...]], bounds: Callable[[FloatArray, str, float], FloatArray],
     form: str, level: float, unit: Unit,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The bounds of each audit at this level, and at confidence 1/2, of what ``_rows`` returned."""
     rows, index, shape = distinct
     lower, halved = (bounds(rows, form, 1.0 - side)[index].reshape(shape) for side in (level, _HALVED))
@@ -433,4 +433,4 @@ def _lower_bounds(
     return Estimate(
         np.maximum(lower, halved), lower, upper, kind="statistical", unit=unit, method=_METHODS[form],
         confidence=level,
-    )  # fmt: skip
+    )

@@ -140,7 +140,7 @@ def _tail(v: FloatArray, r: FloatArray, epsilon: Any) -> tuple[FloatArray, Float
     log_mass = (
         special.gammaln(r + 1.0) - special.gammaln(inner) - special.gammaln(r - inner + 1.0)
         + inner * log_q + (r - inner) * (log_q - epsilon)
-    )  # fmt: skip  # of v b(v)
+    )  # of v b(v)
     far = log_mass < _LEAST_LOG  # b falls at least geometrically beyond v: B / b(v) <= 1 / (1 - b(v + 1) / b(v))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         ratio = (r - inner) / (inner + 1.0) * np.exp(epsilon)

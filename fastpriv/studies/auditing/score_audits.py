@@ -130,7 +130,7 @@ def audit_scores(
     scores: ArrayLike, membership: ArrayLike, *, design: Design = "repeated_runs", delta: float = 0.0,
     confidence: float = 0.95, selection: Selection = "simultaneous", threshold: float | None = None,
     guesses: int | None = None,
-) -> ScoreAudit:  # fmt: skip
+) -> ScoreAudit:
     """Lower bounds on epsilon and on mu from the scores of an attack on membership, the choice of a threshold paid for.
 
     Parameters
@@ -206,7 +206,7 @@ def audit_scores(
         return Estimate(
             np.maximum(lower, value), lower, np.full_like(lower, np.inf), kind=of_kind, unit=unit, method=text,
             confidence=level if of_kind == "statistical" else None,
-        )  # fmt: skip
+        )
 
     (epsilon, at_half), (mu, mu_at_half) = bounds
     result = estimate(epsilon, at_half, "nats", kind, method), estimate(mu, mu_at_half, "1", kind, method)
@@ -245,7 +245,7 @@ def _repeated_runs(
         choosing, audited, tests[k] = _candidates(scores, member, selection, fixed)
         # The bound by two rates says at which threshold the other one is computed.
         best.append([[audited[_screened(choosing, quantity, delta, error / tests[k])] for error in errors]
-                     for quantity in range(2)])  # fmt: skip
+                     for quantity in range(2)])
     chosen = np.array(best)
     form = "two_bounds" if selection == "as_published" and fixed is None else "product"
     bounds = [[np.empty(len(x)) for _ in errors] for _ in range(2)]

@@ -145,7 +145,7 @@ class Training(ValueObject):
     __slots__ = _fields = (
         "model", "rounds", "local_steps", "learning_rate", "batch", "batch_size", "sampling_rate", "share",
         "protection",
-    )  # fmt: skip
+    )
 
     model: Any
     rounds: int
@@ -161,7 +161,7 @@ class Training(ValueObject):
         self, model: Any, *, rounds: int = 1, local_steps: int = 1, learning_rate: float, batch: str = "fixed",
         batch_size: int | None = None, sampling_rate: float | None = None, share: str = "gradient",
         protection: Protection | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         kind = validate.choice("batch", batch, _BATCHES)
         for name, value, needed in (
             ("batch_size", batch_size, kind == "fixed"),
@@ -183,7 +183,7 @@ class Training(ValueObject):
             sampling_rate=None if sampling_rate is None else validate.scalar(
                 "sampling_rate", sampling_rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)),
             share=validate.choice("share", share, _SHARED), protection=guard,
-        )  # fmt: skip
+        )
 
     def __reduce__(self) -> Any:
         return partial(Training, **dict(zip(self._fields, self._arrays(), strict=True))), ()
@@ -213,7 +213,7 @@ class Training(ValueObject):
     def run(
         self, records: ArrayLike, labels: ArrayLike, *, rng: RNGLike = None, weights: ArrayLike | None = None,
         progress: parallel.Progress = None,
-    ) -> Updates:  # fmt: skip
+    ) -> Updates:
         """Train, and return what was shared.
 
         Parameters
@@ -329,7 +329,7 @@ class Training(ValueObject):
 def descent(
     model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float | None, size: float,
     steps: int, rate: float,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Sum of the gradients of some steps on one batch, each a sum of clipped gradients divided by ``size``."""
     if isinstance(model, LayeredModel):
         longest = math.inf if clip is None else clip

@@ -42,7 +42,7 @@ from .trainable_models import checked_labels, checked_model, checked_weights
 __all__ = [
     "GradientMatching", "ObservedRound", "Reconstruction", "RecoveredLabels", "invert_single_record", "observed_round",
     "recover_labels",
-]  # fmt: skip
+]
 
 # bound: none - what rounding may add to a count of labels that is a whole number
 _COUNT_ROUNDING = 1e-9
@@ -149,7 +149,7 @@ class ObservedRound(NamedTuple):
         total = descent(
             training.model, self.before, records, labels, clip=training.protection.clip_example, size=self.divisor,
             steps=training.local_steps, rate=training.learning_rate,
-        )  # fmt: skip
+        )
         return np.asarray(total / training.local_steps)
 
 
@@ -224,7 +224,7 @@ def invert_single_record(model: Any, gradient: ArrayLike) -> Reconstruction:
 def recover_labels(
     model: Any, gradient: ArrayLike, size: int, *, weights: ArrayLike | None = None, records: ArrayLike | None = None,
     sigma: float = 0.0,
-) -> RecoveredLabels:  # fmt: skip
+) -> RecoveredLabels:
     """How many records of each class are in a batch, from the gradient by the intercepts of the last layer.
 
     Parameters
@@ -336,7 +336,7 @@ class GradientMatching(ValueObject):
     def __init__(
         self, restarts: int = 4, max_evaluations: int = 400, bounds: tuple[float, float] = (0.0, 1.0),
         public_records: ArrayLike | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         limits = validate.real(
             "bounds", bounds, "a least and a largest value, ascending", lambda x: x.shape != (2,) or x[0] < x[-1]
         )
@@ -639,7 +639,7 @@ def _label_sets(
     classes = len(seen)
     if most > 1 and math.comb(classes + left - 1, left) <= _LISTED_SETS:
         rows = np.array([np.bincount(extra, minlength=classes)
-                         for extra in itertools.combinations_with_replacement(range(classes), left)])  # fmt: skip
+                         for extra in itertools.combinations_with_replacement(range(classes), left)])
         gaps = ((rows + least - wanted) ** 2).sum(axis=1)
         return [rows[k] + least for k in np.argsort(gaps, kind="stable")[:most]], False
     counts = least.copy()

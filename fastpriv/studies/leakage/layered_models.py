@@ -110,7 +110,7 @@ class LayeredModel(ValueObject):
     def descent(
         self, weights: FloatArray, records: FloatArray, labels: IntArray, *, clip: float, size: float, steps: int,
         rate: float,
-    ) -> FloatArray:  # fmt: skip
+    ) -> FloatArray:
         """Sum of the gradients of some steps of gradient descent on one batch, shape (P,).
 
         The gradient of a step is the sum of the records' gradients, each scaled down to length ``clip``, divided by

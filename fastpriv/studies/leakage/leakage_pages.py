@@ -67,7 +67,7 @@ _LIMITS = (
 def leakage_page(
     study: LeakageStudy, data: LabelledRecords, files: Sequence[str] = (), *, drawn: bool = True,
     command: str = "fastpriv.studies.leakage.leakage_study",
-) -> str:  # fmt: skip
+) -> str:
     """The page as HTML text; ``files`` are names beside it that it links to."""
     settings = study.settings
     about = [
@@ -115,7 +115,7 @@ def grouped_remarks(study: LeakageStudy) -> dict[str, list[str]]:
 def save_leakage(
     study: LeakageStudy, data: LabelledRecords, directory: str | os.PathLike[str], *,
     figure: Literal["png", "svg", "pdf"] | None = "png", command: str = "fastpriv.studies.leakage.leakage_study",
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     """Write ``leakage.csv``, ``.json``, ``.parquet`` (with pyarrow), the figure, ``reconstructions`` and the page.
 
     Each file appears whole or not at all; the paths are returned, the page ``leakage.html`` last.
@@ -146,7 +146,7 @@ def reconstruction_figure(study: LeakageStudy, data: LabelledRecords) -> Any:
     for g, group in enumerate(groups):
         top = 1.0 - (g * height + _TITLE) / (len(groups) * height)
         grid = figure.add_gridspec(size, wide, wspace=0.12, hspace=0.12, left=0.01, right=0.99, top=top,
-                                   bottom=top - (_PICTURE * size - 0.05) / (len(groups) * height))  # fmt: skip
+                                   bottom=top - (_PICTURE * size - 0.05) / (len(groups) * height))
         columns = [
             ("true record", truth, np.zeros(size, dtype=bool)),
             *((item.label, item.records, item.recovered) for item in group),
@@ -182,13 +182,13 @@ def _pictures(study: LeakageStudy, data: LabelledRecords) -> dict[str, list[Any]
     sections: dict[str, list[Any]] = {"Attacks and exact values": [Pictures(images, (
         "Squares with intervals: attacks. Circles: the exact posterior, where it is known. Grey: attacks at random. "
         "Where circles lie above squares, a better attack exists."
-    ))]}  # fmt: skip
+    ))]}
     if data.shape is not None:
         images = [(partial(reconstruction_figure, study, data), "Records and their reconstructions")]
         sections["What the attack sees"] = [Pictures(images, (
             "The first attack on the first model. Left: the true records; then what was reconstructed under each "
             "protection. A dark frame: of all candidates the true record is the one that is matched."
-        ))]  # fmt: skip
+        ))]
     return sections
 
 

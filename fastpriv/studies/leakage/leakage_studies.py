@@ -67,7 +67,7 @@ from .trainable_models import checked_labels, checked_model, checked_records, ch
 __all__ = [
     "ExactLeakage", "LeakageDesign", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "guessing_remark",
     "leakage_study", "outcome_numbers",
-]  # fmt: skip
+]
 
 _MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
 # bound: none - noise, in lengths of the longest gradient, with which a batch without noise must be the likeliest
@@ -84,7 +84,7 @@ _GUESSING = "better than guessing"  # in the remark on attacks that are not
 _NUMBERS = (
     "c1", "c1_null", "exact_c1", "kappa_3", "kappa_3_null", "exact_kappa_3", "exact_kappa_3_smoothed", "c2",
     "recovered", "exact_recovered", "whole_batch", "exact_vulnerability", "exact_entropy", "distortion",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,7 +329,7 @@ def leakage_study(
     attack: Any = None, design: LeakageDesign | None = None, rng: RNGLike = None,
     store: str | os.PathLike[str] | None = None, resume: bool = True, n_jobs: int | None = None, executor: Any = None,
     progress: Progress = None, **words: Any,
-) -> LeakageStudy:  # fmt: skip
+) -> LeakageStudy:
     """Attack the updates of one batch under each protection, and compare with the exact posterior of the same updates.
 
     Parameters
@@ -417,22 +417,22 @@ def leakage_study(
     else:
         starts = np.array([checked_weights(model, row) for row in _rows("weights", plan.weights, models)])
     unprotected = Training(model, rounds=plan.rounds, local_steps=plan.local_steps, learning_rate=plan.learning_rate,
-                           batch="full", share=plan.share)  # fmt: skip
+                           batch="full", share=plan.share)
     trainings = tuple(unprotected.under(protection) for protection in grid.values())
     cells = _Cells(trainings, attacker, x, y, chosen, members, starts, farthest, root)
     tasks = [_Task(kind, c, m, t) for c in range(len(grid)) for m in range(models)
-             for kind, count in ((_ATTACK, attacks), (_UPDATE, 1)) for t in range(count)]  # fmt: skip
+             for kind, count in ((_ATTACK, attacks), (_UPDATE, 1)) for t in range(count)]
     # what a store belongs to: keys of cells have the protections and models, and estimates are made anew
     belongs = {
         "attack": _described(attacker), "pool": int(chosen.size), "batch_size": int(members.size),
         "training": repr(unprotected), "threshold": farthest,
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
-    }  # fmt: skip
+    }
     settings = belongs | {
         "protections": {name: repr(item) for name, item in grid.items()}, "n_models": models, "n_attacks": attacks,
         "training": repr(trainings[0]), "pseudo_count": plan.pseudo_count,
         "confidence": plan.confidence,
-    }  # fmt: skip
+    }
     identity = {"version": VERSION, "study": json.dumps(json_safe(belongs), sort_keys=True), "data": cells.digest()}
     with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as selected:
         results = _computed(
@@ -524,7 +524,7 @@ def _exact_posterior(
     if guard.noise == "none":
         step = _batch_gradient(updates.model, updates.before[0], records, labels, guard.clip_example, size=batch.size)
         longest = math.sqrt(float(np.max(np.einsum("nc,nc->n", step.errors, step.errors)
-                                         * np.einsum("nd,nd->n", step.features, step.features))))  # fmt: skip
+                                         * np.einsum("nd,nd->n", step.features, step.features))))
         if longest > 0.0:
             step = BatchGradient(step.errors, step.features, batch.size, _LITTLE_NOISE * longest)
         alone = posterior(step.column(updates.gradient(0)), n_jobs=1)
@@ -568,7 +568,7 @@ def _likelihood(updates: Updates, records: FloatArray, labels: IntArray, size: i
 def _batch_gradient(
     model: Any, weights: FloatArray, records: FloatArray, labels: IntArray, clip: float | None, *,
     size: int = 1, sigma: float = 1.0,
-) -> BatchGradient:  # fmt: skip
+) -> BatchGradient:
     """The mean gradient of ``size`` of these candidates, each clipped, with noise as a mechanism on the pool."""
     if isinstance(model, SoftmaxRegression):
         matrix = weights.reshape(model.n_classes, -1)
@@ -581,7 +581,7 @@ def _batch_gradient(
 def _computed(
     cells: _Cells, tasks: list[_Task], keys: list[int], store: ResultStore | None, n_jobs: int | None, executor: Any,
     progress: Progress,
-) -> list[FloatArray]:  # fmt: skip
+) -> list[FloatArray]:
     """Results of all cells in order, those of the store first of all."""
     wanted, answer = set(keys), {}
     if store is not None:
@@ -608,7 +608,7 @@ def _computed(
 def _study(
     grid: dict[str, Protection], cells: _Cells, tasks: list[_Task], results: list[FloatArray], attacks: int,
     plan: LeakageDesign, settings: Mapping[str, Any],
-) -> LeakageStudy:  # fmt: skip
+) -> LeakageStudy:
     """Estimates and exact values from the results of all cells."""
     models, size = len(cells.starts), cells.batch.size
     attributions = np.empty((len(grid), models, attacks, size), dtype=np.int64)
@@ -631,7 +631,7 @@ def _study(
             confidence=plan.confidence, rng=_stream(cells.root, _ESTIMATE),
         )
         for c in range(len(grid))
-    ]  # fmt: skip
+    ]
     outcomes = []
     for c, (label, guard) in enumerate(grid.items()):
         rows = [details[c, m] for m in range(models)]
@@ -673,7 +673,7 @@ def _exact_leakage(rows: list[FloatArray], size: int, pool: int, smoothing: floa
             value, entry, two = (np.log((1.0 - weight) * part * (pool / size) + weight) for part in (middle, low, high))
         least = np.maximum(np.maximum(entry, -two), 0.0).max()
         numbers[name] = _bracket(float(np.abs(value).max()), float(least),
-                                 float(np.maximum(np.abs(entry), np.abs(two)).max()), unit="nats", **words)  # fmt: skip
+                                 float(np.maximum(np.abs(entry), np.abs(two)).max()), unit="nats", **words)
     return ExactLeakage(**numbers, identified=float(table[:, 6].mean()), method=method), remark
 
 

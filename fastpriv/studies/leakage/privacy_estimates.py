@@ -182,7 +182,7 @@ def match_to_pool(reconstructions: ArrayLike, pool: ArrayLike, *, threshold: flo
 def bayesian_privacy_estimate(
     attributions: ArrayLike, pool: ArrayLike, *, batch: ArrayLike, pseudo_count: float = 1.0, confidence: float = 0.95,
     rng: RNGLike = None,
-) -> BayesianPrivacyEstimate:  # fmt: skip
+) -> BayesianPrivacyEstimate:
     """Estimate the Bayesian privacy of a batch from attacks on releases of it.
 
     Parameters
@@ -447,7 +447,7 @@ def _statistical(
     return Estimate(
         value, np.minimum(lower, value), np.maximum(upper, value), kind="statistical", unit=unit, method=method,
         confidence=level,
-    )  # fmt: skip
+    )
 
 
 def _matched(records: FloatArray, pool: FloatArray, largest: float) -> IntArray:

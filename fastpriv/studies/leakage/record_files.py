@@ -51,7 +51,7 @@ class LabelledRecords:
 def read_records(
     path: str | os.PathLike[str], *, label: str | None = None, shape: tuple[int, ...] | None = None,
     **dialect: Any,
-) -> LabelledRecords:  # fmt: skip
+) -> LabelledRecords:
     """Read records with labels.
 
     Parameters

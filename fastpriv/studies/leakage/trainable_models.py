@@ -17,7 +17,7 @@ from ..kernels import _layered_model
 
 __all__ = [
     "TrainableModel", "checked_label_logits", "checked_labels", "checked_model", "checked_records", "checked_weights",
-]  # fmt: skip
+]
 
 # Attributes and methods that every model must have.
 _REQUIRED = ("n_features", "n_classes", "n_parameters", "initial", "logits", "gradient", "per_example_gradients")

@@ -30,7 +30,7 @@ from .panels import Panel, membership_array
 __all__ = [
     "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT",
     "checked_references", "empirical_threshold", "released_array", "training_releases", "unfitted",
-]  # fmt: skip
+]
 
 _RELEASES = 128  # of one block: their weights and scores stay in the cache of a core
 # bound: none - of a check of arguments

@@ -52,7 +52,7 @@ def best_response(
     attacker: FixedThresholdLRT | AdaptiveThresholdLRT | DworkScore, *, price: float | None = None,
     utility_budget: float | None = None, threshold: float | None = None, gamma: float = 0.5,
     attribute_weights: ArrayLike | None = None, iterations: int = 160, dither: Noise | None = None,
-) -> GeneratorNoise:  # fmt: skip
+) -> GeneratorNoise:
     """The defender's best response to an attacker whose scores and threshold are known: noise that depends on b.
 
     Parameters
@@ -135,7 +135,7 @@ def best_response(
         attacker, cost, budget, float(level), validate.scalar("gamma", gamma, "between 0 and 1", _probability),
         attribute_weights_over_count(attribute_weights, attacker.panel.n_attributes),
         validate.count("iterations", iterations),
-    )  # fmt: skip
+    )
     return GeneratorNoise(response, 1, dither)
 
 

@@ -152,7 +152,7 @@ class MembershipEquilibrium(Result):
 def membership_equilibrium(
     panel: Panel, prior: MembershipPrior, *, slope: float | None = None, utility_budget: float | None = None,
     attribute_weights: ArrayLike | None = None, atol: float = 1e-7,
-) -> MembershipEquilibrium:  # fmt: skip
+) -> MembershipEquilibrium:
     """The defender's exact best strategy in a small game of membership, with its dual certificate.
 
     Parameters
@@ -230,12 +230,12 @@ def membership_equilibrium(
     risk = Estimate(
         max(float(h.value) - value, 0.0), max(next_below(float(h.lower) - upper), 0.0),
         max(next_above(float(h.upper) - lower), 0.0), kind="certified", unit="nats", method=rate.method,
-    )  # fmt: skip
+    )
     constant = float((types.probabilities @ distortion).min())
     return MembershipEquilibrium(
         rate, risk, _marginal_risk(types, point.channel.matrix()), point.distortion, lagrangian, constant,
         point.slope, types.frequencies, grid[point.reproductions], point.channel, panel, prior,
-    )  # fmt: skip
+    )
 
 
 def _grid_of_releases(frequencies: FloatArray) -> FloatArray:
@@ -287,4 +287,4 @@ def _widened(estimate: Estimate, error: float) -> Estimate:
     return Estimate(
         max(value, 0.0), max(next_below(lower - error), 0.0), next_above(upper + error),
         kind=estimate.kind, unit=estimate.unit, method=estimate.method,
-    )  # fmt: skip
+    )

@@ -49,7 +49,7 @@ from .panels import membership_array
 
 __all__ = [
     "AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "mean_over_simulations", "open_probability", "roc_curve",
-]  # fmt: skip
+]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
 # Groups that the bets on an AUC need, and releases of one group.
@@ -245,7 +245,7 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
 def evaluate_attack(
     scores: ArrayLike, membership: ArrayLike, *, gamma: ArrayLike = 0.5, fpr: float = 1e-3,
     confidence: float = 0.95, posterior: bool = False,
-) -> AttackEvaluation:  # fmt: skip
+) -> AttackEvaluation:
     """AUC, TPR at a small FPR, membership advantage and gamma-BWMA of an attack, with intervals.
 
     Parameters
@@ -311,7 +311,7 @@ def evaluate_attack(
     described: dict[str, Any] = {
         "fpr": rate, "gamma": float(weights) if weights.ndim == 0 else weights, "confidence": level,
         "releases": len(x), "members": int(b.sum()), "non_members": int((~b).sum()),
-    }  # fmt: skip
+    }
     result, remark = _tpr_at_fpr(outcomes, rate, level)
     advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
     if posterior:
@@ -321,7 +321,7 @@ def evaluate_attack(
     bwma = gains[0] if weights.ndim == 0 else Estimate(
         *(number.reshape(weights.shape) for number in gains.arrays()), kind=gains.kind, unit=gains.unit,
         method=gains.method, confidence=level,
-    )  # fmt: skip
+    )
     remarks = (remark,) if remark else ()
     return AttackEvaluation(_pooled_auc(outcomes, level), result, advantage, bwma, **described, remarks=remarks)
 
@@ -351,7 +351,7 @@ def _with_interval(value: Any, lower: Any, upper: Any, level: float, unit: Unit,
     return Estimate(
         value, np.minimum(lower, value), np.maximum(upper, value), kind="statistical", unit=unit, method=method,
         confidence=level,
-    )  # fmt: skip
+    )
 
 
 class _Outcomes:

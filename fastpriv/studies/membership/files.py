@@ -37,7 +37,7 @@ def read_panel(
     path: str | os.PathLike[str], *, counted_allele: str | Sequence[str] | Mapping[str, str] | None = None,
     coding: str | None = None, missing: str = "raise", multiallelic: str = "raise", bitorder: str | None = None,
     reference: Mapping[str, tuple[str, float]] | None = None,
-) -> Panel:  # fmt: skip
+) -> Panel:
     """Read a panel from a file.
 
     Parameters
@@ -307,7 +307,7 @@ def _matrix_blocks(
 def _packed(
     file: Path, people: list[str] | None, blocks: Iterator[GenotypeBlock], coding: str, missing: str,
     reference: Mapping[str, tuple[str, float]] | None,
-) -> Panel:  # fmt: skip
+) -> Panel:
     """The panel of the attributes of all blocks, which are packed one by one."""
     if reference is not None and not isinstance(reference, Mapping):
         raise DomainError(

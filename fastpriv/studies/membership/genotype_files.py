@@ -55,7 +55,7 @@ class GenotypeBlock(NamedTuple):
 def _counted_block(
     file: Path, copies: NDArray[np.int8], ploidy: Any, counted: Any, words: tuple[str, str], first: list[str],
     second: list[str], names: list[str], start: int,
-) -> GenotypeBlock:  # fmt: skip
+) -> GenotypeBlock:
     """A block of the alleles that are counted, from the copies of the first of the two, of ``ploidy`` in all."""
     known = copies != ABSENT
     total = np.where(known, ploidy, 0).sum(axis=0)
@@ -72,7 +72,7 @@ def _counted_block(
 def _allele_choice(
     file: Path, counted: Any, words: tuple[str, str], first: Sequence[str], second: Sequence[str],
     names: Sequence[str], start: int, frequency: FloatArray,
-) -> NDArray[np.bool_]:  # fmt: skip
+) -> NDArray[np.bool_]:
     """Whether the second of two alleles is counted, for each attribute; ``frequency`` is that of the first."""
     if isinstance(counted, str):
         validate.choice("counted_allele", counted, (*words, "minor"))
@@ -229,7 +229,7 @@ def vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], 
     def block(sites: list[Any], start: int) -> GenotypeBlock:
         copies, ploidy, names, ref, alt = zip(*sites, strict=True)
         return _counted_block(file, np.stack(copies, axis=1), np.stack(ploidy, axis=1), counted, ("alt", "ref"),
-                              list(alt), list(ref), list(names), start)  # fmt: skip
+                              list(alt), list(ref), list(names), start)
 
     return people, blocks()
 

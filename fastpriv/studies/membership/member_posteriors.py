@@ -86,7 +86,7 @@ def membership_posterior(
     model: FrequencyRelease | CombinedReleases, released: Any, *, method: str = "auto", sweeps: int = 2000,
     chains: int = 4, temperatures: int = 1, confidence: float = 0.95, rng: RNGLike = None,
     n_jobs: int | None = None, progress: Progress = None,
-) -> MembershipPosterior:  # fmt: skip
+) -> MembershipPosterior:
     """The posterior of the membership of each person given a release.
 
     Parameters
@@ -306,7 +306,7 @@ def _enumerated(
 def _sampled(
     parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...],
     options: Mapping[str, Any], n_jobs: int | None, progress: Progress,
-) -> MembershipPosterior:  # fmt: skip
+) -> MembershipPosterior:
     """The posteriors of a batch of releases by Gibbs sampling."""
     people, level = parts[0].n_people, options["confidence"]
     whole = (*shape, people)
@@ -346,7 +346,7 @@ def _sampled(
 def _certified(
     values: FloatArray, errors: FloatArray, shape: tuple[int, ...], unit: Any, least: float = -np.inf,
     most: float = np.inf,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     bounds = enclosure(values.reshape(shape), errors.reshape(shape), least, most)
     return Estimate(*bounds, kind="certified", unit=unit, method="enumeration")
 

@@ -108,7 +108,7 @@ class ScaledNoise(Noise):
         result = validate.real(
             name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf),
             remedy="Use NoNoise() for a release without noise.",
-        )  # fmt: skip
+        )
         if result.ndim > 1 or result.size == 0:
             raise ShapeError(
                 f"{name} must be one number, or one for each number of members; got shape {result.shape}. Pass a flat "
@@ -420,7 +420,7 @@ class GeneratorNoise(Noise):
         noise = validate.real(
             "noise of the function", self.function(membership, seeds), "between -1/2 and 1/2",
             lambda x: np.abs(x) <= GENERATOR_RANGE, remedy="Subtract 1/2 from what a sigmoid gives.",
-        )  # fmt: skip
+        )
         if noise.shape != (len(membership), n_attributes):
             raise ShapeError(
                 f"function must return noise of shape {(len(membership), n_attributes)}; got shape {noise.shape}. One "

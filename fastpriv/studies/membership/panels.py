@@ -110,7 +110,7 @@ class Panel(ValueObject):
     def from_packed(
         cls, bits: ArrayLike, n_attributes: int, *, people: Sequence[str] | None = None,
         attributes: Sequence[str] | None = None,
-    ) -> Panel:  # fmt: skip
+    ) -> Panel:
         """A panel of bits that are packed already; a read-only array is kept as it is, without a copy.
 
         Parameters

@@ -104,7 +104,7 @@ class _Sweep(NamedTuple):
 def enumerate_subsets(
     log_odds: FloatArray, size_weights: FloatArray, terms: Sequence[LikelihoodTerm], *, prior_error: float = 0.0,
     n_jobs: int | None = None,
-) -> Enumeration:  # fmt: skip
+) -> Enumeration:
     """Sum over all memberships; ``prior_error`` bounds the error of the log prior of each."""
     if len(terms) > _membership_posterior.MAX_TERMS:
         raise DomainError(
@@ -238,7 +238,7 @@ def _quadratic(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
     rounding = (2 * padded + 10) * UNIT_ROUNDOFF * 2 * float(np.sum(np.abs(remainder))) + padded**2 * error
     largest = float(np.max(np.abs(factor[0])))
     arrays = {"kind": "quadratic", "vectors": np.ascontiguousarray(vectors), "low": np.stack(tables),
-              "factor": _by_size(factor, low, padded)}  # fmt: skip
+              "factor": _by_size(factor, low, padded)}
     return _Built(arrays, 1.01 * rounding * largest, -0.5 * m)
 
 
@@ -335,7 +335,7 @@ def _sweep(
     model = _membership_posterior.Model(
         low, high, np.ascontiguousarray(prior), np.ascontiguousarray(np.stack([odds1[low:], odds2[low:]])),
         _sizes(low), reference, [item.arrays for item in built],
-    )  # fmt: skip
+    )
     rows = 2**high
     each = sum(term.arrays["vectors"].shape[1] if term.arrays["kind"] != "quadratic" else 8 for term in built) + 8
     size = max(int(_ROW_TERMS // (2**low * each)), -(-rows // _MOST_TASKS), 1)

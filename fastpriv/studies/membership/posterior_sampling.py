@@ -84,7 +84,7 @@ def sample_posterior(
     parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], *, sweeps: int, chains: int, temperatures: int,
     confidence: float, rng: Any, n_jobs: int | None, progress: Progress,
     result: Callable[[list[SampledPosterior]], Any],
-) -> list[SampledPosterior]:  # fmt: skip
+) -> list[SampledPosterior]:
     """Run the chains of all releases.
 
     An interruption carries ``result`` of the rounds that were done.
@@ -240,7 +240,7 @@ def _empty(start: ByteArray, block: int) -> Chains:
     return Chains(
         np.zeros((chains, 0, 2, people)), np.zeros((chains, 0, people)), np.zeros((chains, 0, block)), start,
         np.zeros(people, dtype=bool), -math.inf,
-    )  # fmt: skip
+    )
 
 
 def _advanced(model: Any, chains: Chains, chain: int, blocks: int, root: Any, release: int) -> Any:
@@ -313,4 +313,4 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
     return SampledPosterior(
         chance, log_odds, np.minimum(lower, chance), np.maximum(upper, chance), r_hat, density_r_hat, of_members,
         mixed, chains,
-    )  # fmt: skip
+    )

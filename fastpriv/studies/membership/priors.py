@@ -106,7 +106,7 @@ class BernoulliMembership(MembershipPrior):
         result = validate.real(
             "q", q, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1),
             remedy="A prior without members says nothing; leave people whose membership is known out of the panel.",
-        )  # fmt: skip
+        )
         if result.ndim > 1 or result.size == 0:
             raise ShapeError(f"q must be one number or one a person; got shape {result.shape}. Pass a flat sequence.")
         self._set(q=float(result) if result.ndim == 0 else result)

@@ -106,7 +106,7 @@ class FrequencyRelease(ValueObject):
     def __init__(
         self, panel: Panel, prior: MembershipPrior, noise: Noise | None = None, *, clip: bool = False,
         attributes: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         validate.instance("panel", panel, Panel)
         prior_of("prior", prior).marginals(panel.n_people)
         noise = NoNoise() if noise is None else noise

@@ -58,7 +58,7 @@ _CLASS_ERROR = 64 * UNIT_ROUNDOFF
 def bgp_risk(
     model: FrequencyRelease | CombinedReleases, *, kind: str = "marginal", method: str = "auto",
     samples: int = _SAMPLES, confidence: float = 0.95, rng: RNGLike = None, unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The least cross-entropy loss of any attacker: sum_k H(b_k | r), or H(b | r).
 
     Parameters
@@ -116,7 +116,7 @@ def bgp_risk(
 def conditional_entropies(
     model: FrequencyRelease | CombinedReleases, *, method: str = "auto", samples: int = _SAMPLES,
     confidence: float = 0.95, rng: RNGLike = None, unit: Information = "nats",
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """H(b_k | r) of each person, whose sum is the marginal risk.
 
     Parameters
@@ -154,7 +154,7 @@ def conditional_entropies(
 def bwma(
     model: FrequencyRelease | CombinedReleases, gamma: ArrayLike, *, method: str = "auto", samples: int = _SAMPLES,
     confidence: float = 0.95, rng: RNGLike = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The largest gamma-weighted membership advantage of any attacker, sum_k E (pi_k - gamma)^+.
 
     It is what claims gain where a right one counts 1 - gamma and a wrong one -gamma:
@@ -310,7 +310,7 @@ def _line(parts: tuple[FrequencyRelease, ...]) -> _OneDimensionalClasses | None:
     line = LineModel(
         isinstance(part.noise, GaussianNoise), classes.frequencies[:, 0], scale[classes.sizes - 1], classes.weights,
         classes.member, classes.other, part.clip,
-    )  # fmt: skip
+    )
     return _OneDimensionalClasses(classes, line, "certified integrals over one number")
 
 
@@ -396,4 +396,4 @@ def _statistical(numbers: Any, unit: Any, confidence: float, samples: int) -> Es
     return Estimate(
         *numbers, kind="statistical", unit=unit, confidence=confidence, method="posteriors of drawn releases",
         cost={"samples": int(samples)},
-    )  # fmt: skip
+    )

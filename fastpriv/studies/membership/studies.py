@@ -47,13 +47,13 @@ from .trained_attackers import ClassifierAttacker
 __all__ = [
     "AttackOutcome", "AttackStudy", "StudyOptions", "attack_scores", "attack_study", "save_study",
     "shown", "study_page",
-]  # fmt: skip
+]
 
 # What ``attacks`` may name, and what tables and legends call each.
 _TITLES = {
     "bayes": "Bayes", "fixed": "fixed LRT", "adaptive": "adaptive LRT", "score": "score", "tree": "decision trees",
     "svm": "SVM", "logistic": "logistic regression", "network": "network",
-}  # fmt: skip
+}
 # The random stream of each attack on a defence; 0 is that of the releases, 2 belonged to an attack of earlier versions.
 _STREAMS = {"bayes": 1, "fixed": 3, "adaptive": 4, "score": 5, "tree": 6, "svm": 7, "logistic": 8, "network": 9}
 _DPI = 110  # dots per inch of written pictures: a figure is four panels wide
@@ -256,7 +256,7 @@ class AttackStudy(Table, Result):
 def attack_study(
     panel: Panel, references: Panel, prior: MembershipPrior, defences: Mapping[str, Noise],
     options: StudyOptions | None = None, *, rng: RNGLike = None, n_jobs: int | None = None, progress: Progress = None,
-) -> AttackStudy:  # fmt: skip
+) -> AttackStudy:
     """Run attacks on releases of each defence, and evaluate them.
 
     Parameters
@@ -321,7 +321,7 @@ def attack_study(
         "people": panel.n_people, "attributes": panel.n_attributes, "references": references.n_people,
         "prior": repr(prior), "defences": {name: repr(model.noise) for name, model in models.items()},
         **asdict(options), "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
-    }  # fmt: skip
+    }
     level = options.confidence
     report, close = parallel.progress_reporter(progress, len(models) * len(options.attacks))
     outcomes: list[AttackOutcome] = []
@@ -353,7 +353,7 @@ def _stream(root: SeedSequence, *key: int) -> SeedSequence:
 def attack_scores(
     name: str, model: FrequencyRelease, references: Panel, released: FloatArray, training: int, stream: SeedSequence,
     n_jobs: int | None,
-) -> _Scores:  # fmt: skip
+) -> _Scores:
     """Scores of releases and a remark; no scores where the attack does not apply."""
     if name == "bayes":
         return _bayes_scores(model, released, stream, n_jobs)
@@ -388,13 +388,13 @@ def _bayes_scores(model: FrequencyRelease, released: FloatArray, stream: SeedSeq
 def _outcome(
     defence: str, name: str, scores: FloatArray | None, membership: BoolArray, loss: Estimate, remark: str,
     options: StudyOptions,
-) -> AttackOutcome:  # fmt: skip
+) -> AttackOutcome:
     if scores is None:
         return AttackOutcome(defence, _TITLES[name], None, None, loss, remark)
     result = evaluate_attack(
         scores, membership, fpr=options.fpr, gamma=options.gamma, confidence=options.confidence,
         posterior=name == "bayes",
-    )  # fmt: skip
+    )
     remarks = "; ".join(text for text in (remark, *result.remarks) if text)
     curve = roc_curve(scores, membership, confidence=options.confidence)
     return AttackOutcome(defence, _TITLES[name], result, curve, loss, remarks)
@@ -448,7 +448,7 @@ def _table_of(study: AttackStudy) -> TextTable:
     fpr, gamma = study.settings["fpr"], study.settings["gamma"]
     headings = ("defence", "attack", ("AUC", "interval"), (f"TPR at FPR {fpr:g}", "interval"),
                 ("advantage", "interval"),
-                (f"BWMA, gamma = {gamma:g}", "interval"), ("utility loss", "interval"))  # fmt: skip
+                (f"BWMA, gamma = {gamma:g}", "interval"), ("utility loss", "interval"))
     rows = [(outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes]
     return TextTable(headings, rows, "Every attack on every defence", numeric=range(2, 7))
 

@@ -29,7 +29,7 @@ _KINDS: dict[str, tuple[str, str, dict[str, Any], str]] = {
         "sklearn.neural_network", "MLPClassifier", {"max_iter": 30, "learning_rate_init": 2e-3, "alpha": 1.0},
         "neural network",
     ),
-}  # fmt: skip
+}
 _HIDDEN_SHARES = (0.68, 0.4)  # of m, in hidden layers: 3400 and 2000 of 5000, as in the comparison that is the model
 _LEAST_HIDDEN = 16  # units of a hidden layer: a few rectified ones may all fall silent
 
@@ -112,7 +112,7 @@ class ClassifierAttacker(Attacker):
     def fit(
         self, released: ArrayLike, membership: ArrayLike, *, n_jobs: int | None = None,
         progress: parallel.Progress = None,
-    ) -> ClassifierAttacker:  # fmt: skip
+    ) -> ClassifierAttacker:
         """Train one classifier for each person, or the network.
 
         Parameters

@@ -161,7 +161,7 @@ class PaperStatements(Table, Result):
                 *each.sides("printed"), *each.sides("right"),
             )
             for each in self.statements
-        ]  # fmt: skip
+        ]
 
     def __repr__(self) -> str:
         return "\n".join(

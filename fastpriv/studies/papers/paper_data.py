@@ -154,7 +154,7 @@ def _figure1() -> list[PaperCurve]:
             PaperCurve("ldp_delta_gaussian", "optimal LDP curve of the Gaussian mechanism, eq. (9)", gaussian, noisy,
                   {"epsilon_nats": _EPSILON}),
             PaperCurve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, setting),
-        ]  # fmt: skip
+        ]
     return curves
 
 
@@ -174,7 +174,7 @@ def _figure2() -> list[PaperCurve]:
             PaperCurve("two_inputs", "sharp form of (12) for two antipodal inputs",
                   _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")), setting, along),
             PaperCurve("ratio", "guaranteed over optimal", _ratio(bound, optimum), setting, along),
-        ]  # fmt: skip
+        ]
     return curves
 
 
@@ -211,7 +211,7 @@ def _figure3() -> list[PaperCurve]:
             PaperCurve("crossing", "the printed guarantee is broken up to this epsilon",
                   _crossing(exact, printed), setting),
             PaperCurve("sigma", "noise whose CD-LMIP is mu", sigma, setting),
-        ]  # fmt: skip
+        ]
     return curves
 
 
@@ -239,7 +239,7 @@ def _figure4() -> list[PaperCurve]:
         PaperCurve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
               _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
               {"mu_bits": 0.1, "sigma": float(marked.value)}),
-    ]  # fmt: skip
+    ]
     return curves
 
 
@@ -259,7 +259,7 @@ def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) 
     return Estimate(
         middle.value, lower, upper, kind=_weaker_kind(sigma, middle), unit=middle.unit,
         method=f"{middle.method}; over the bracket of sigma",
-    )  # fmt: skip
+    )
 
 
 def _with_rounding(e: Estimate | list[Estimate]) -> Estimate:
@@ -275,7 +275,7 @@ def _ratio(above: Estimate, below: Estimate) -> Estimate:
     return Estimate(
         above.value / below.value, lower, upper, kind=_weaker_kind(above, below), unit="1",
         method="quotient of two curves",
-    )  # fmt: skip
+    )
 
 
 def _entropy(prior: Pmf) -> Estimate:
@@ -306,5 +306,5 @@ def _weaker_kind(first: Estimate, second: Estimate) -> Any:
 
 _FIGURES: dict[str, Callable[[], list[PaperCurve]]] = {
     "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
-}  # fmt: skip
+}
 NAMES = tuple(_FIGURES)  # names of all figures, in the order of the paper

@@ -26,7 +26,7 @@ _LEAST = 1e-30
 # Labels of the axis of parameters.
 _X_LABELS = {
     "epsilon_nats": r"$\varepsilon$ (nats)", "sigma_squared": r"noise variance $\sigma^2$ (where $\Delta$ = 1)",
-}  # fmt: skip
+}
 # Labels of the axis of numbers, by unit.
 _Y_LABELS = {"probability": r"$\delta$ (probability)", "bits": r"$\mu$ (bits)", "1": "guaranteed / optimal"}
 
@@ -100,7 +100,7 @@ def _draw(figure: PaperFigure, unit: str, ax: Any) -> Any:
           for i, name in enumerate(names)),
         *(ax.plot([], [], color=style.shade(i / len(settings)), lw=2.0, label=setting)[0]
           for i, setting in enumerate(settings) if setting),
-    ]  # fmt: skip
+    ]
     for curve in figure.curves:
         if curve.name == "crossing":
             edge = float(curve.estimate.lower)

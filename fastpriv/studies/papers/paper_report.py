@@ -95,7 +95,7 @@ class Paper:
                 "curves": figure.meanings(), "table": list(figure.named_rows()),
             }
             for figure in self.figures
-        ]  # fmt: skip
+        ]
         yield json.dumps(json_safe({"fastpriv": VERSION, "source": SOURCE, "figures": figures}), indent=1) + "\n"
 
 
