@@ -146,9 +146,9 @@ class RootSearch:
             left = right - 1
             a, b, rise = t[left], t[right], y[right] - y[left]
             share = (target - y[left]) / rise
-            valued = np.isfinite(bounds[0])
+            valued = np.isfinite(bounds[0]) | (bounds[1] == bounds[2])
             both_valued = valued[left] & valued[right]
-            usable = both_valued & (rise > 0.0) & (share >= 0.0) & (share <= 1.0)
+            usable = np.isfinite(rise) & (rise > 0.0) & (share >= 0.0) & (share <= 1.0)
             secant = np.where(usable, a + share * (b - a), 0.5 * (a + b))
             root, spread = secant, b - a
             for third in (left - 1, right + 1):  # a parabola through a third point, where it stays between the two

@@ -49,6 +49,8 @@ _MOST_EVALUATIONS, _GRID = 256, 1024  # slopes that are taken as they are, and t
 # bound: none - where the table of D has its nodes, and the levels at which slopes are taken
 _LEAST_PART, _FIRST_END, _LARGEST_EPSILON, _LEAST_DELTA, _NEGLIGIBLE = 1e-3, 2.0**-10, 600.0, 1e-320, 1e-12
 _ROUNDS, _FEW_ROUNDS = 14, 1  # of the search for the largest loss
+# The false positive rates: equal steps of the logarithm from 1e-290 on, even ones in the middle, and near 1 by its
+# complement.
 _LEVELS = np.concatenate([np.geomspace(1e-290, 0.1, 700), np.linspace(0.1, 0.9, 200)[1:-1],
                           1.0 - np.geomspace(0.1, 1e-15, 120)])
 # bound: proved - an exponential, a product and a sum, relative to a term, beside the rounding of the exponent

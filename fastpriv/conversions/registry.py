@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONVERSIONS", "markdown", "rows", "table"]
 
+# The modules whose conversions are listed, in the order of the list.
 _MODULES = (
     bayesian_privacy, average_bayesian_privacy, information_and_leakage, mutual_information_privacy,
     information_from_curves, differential_privacy, renyi_privacy,

@@ -62,6 +62,7 @@ def _order(text: str) -> Parameter:
     return Parameter("at least 1", lambda x: x >= 1, text)
 
 
+# Every parameter of a conversion: its range, and what the documentation says of it.
 PARAMETERS: dict[str, Parameter] = {
     "epsilon": _nonnegative("Epsilon in nats; inf where nothing is promised."),
     "target_epsilon": _nonnegative("Epsilon, in nats, at which delta is wanted."),
@@ -190,6 +191,7 @@ class Notion:
 
 _PAIR = "every two rows of the channel, or every two neighbours: "  # begins the definition of a notion of pairs
 
+# Every notion that is converted, by its short name.
 NOTIONS: dict[str, Notion] = {
     notion.name: notion
     for notion in (

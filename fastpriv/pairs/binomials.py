@@ -55,8 +55,8 @@ def binomial_log_probabilities(x: Any, n: Any, p: Any, complement: Any) -> tuple
 
 # log(2 pi) with pi as a double, beside log(2 pi) itself
 _TWO_PI_CORRECTION = np.log(2 * np.longdouble(np.pi)) - np.longdouble("1.8378770664093454835606594728112353")
-# log n! - (n + 1/2) log n + n - log(2 pi) / 2 for n = 1 .. 15, from the factorials
-_FIRST = np.arange(1, 16, dtype=np.longdouble)
+_FIRST = np.arange(1, 16, dtype=np.longdouble)  # n of the table below
+# log n! - (n + 1/2) log n + n - log(2 pi) / 2, from the factorials.
 _FIRST_STIRLING = np.array([np.log(np.longdouble(math.factorial(int(i)))) for i in _FIRST]) - (
     (_FIRST + 0.5) * np.log(_FIRST) - _FIRST + np.longdouble("1.8378770664093454835606594728112353") / 2
 )

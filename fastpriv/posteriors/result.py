@@ -21,6 +21,7 @@ from ..base.parallel import Progress
 
 __all__ = ["INT64_LIMIT", "Options", "Posterior", "Top", "index_array", "npy_stream"]
 
+# The numbers that a posterior has, by the names that users pass.
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",
 )

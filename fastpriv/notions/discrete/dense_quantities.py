@@ -57,8 +57,8 @@ _TINY_COLUMN = 1e-300
 NAMES: tuple[str, ...] = _channel_quantities.NAMES  # of the quantities, in the order of the kernel
 _OF_ROWS = ("cd_lmip", "pointwise_lmip")  # quantities for which the rows are gone through again
 _BIT = {name: 1 << index for index, name in enumerate(NAMES)}  # what asks the kernel for a quantity
-# Kind of the bounds and ``method``: of quantities of extreme cells, but for those below.
-_EXTREME: tuple[Kind, str] = ("exact", "largest and smallest cell of each column")
+_EXTREME: tuple[Kind, str] = ("exact", "largest and smallest cell of each column")  # of quantities of extreme cells
+# Kind of the bounds and ``method`` of each quantity.
 KINDS: dict[str, tuple[Kind, str]] = {
     **dict.fromkeys(NAMES, _EXTREME), **dict.fromkeys(_OF_ROWS, ("certified", "divergence of each row")),
     **dict.fromkeys(("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage"),

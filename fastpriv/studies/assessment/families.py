@@ -103,6 +103,7 @@ def _of_integers(name: str, noise: str, build: Callable[[int, float], Any]) -> M
     return MechanismFamily(name, noise, "level", "integers", build_with_step)
 
 
+# The families of mechanisms that an assessment knows, by their names.
 FAMILIES: Mapping[str, MechanismFamily] = {
     family.name: family
     for family in (

@@ -51,8 +51,9 @@ _TABLE_COLUMNS = {
     "bayes_vulnerability": ("best guess", "before {prior:.3g}", "number"),
     "maximal_leakage": ("leakage", "maximal, bits", "bits"),
 }
-# The quantities of the table of Gaussian noise, and of that of other mechanisms and of comparisons.
+# The quantities of the table of Gaussian noise.
 _GAUSSIAN_TABLE = ("mutual_information", "lip_delta", "ldp_delta", "ldp_epsilon", "abp_max")
+# The quantities of the table of other mechanisms, and of comparisons.
 _CHANNEL_TABLE = (
     "mutual_information", "capacity", "pure_ldp_epsilon", "mbp_xi", "abp_max", "bayes_vulnerability",
     "maximal_leakage",
@@ -62,6 +63,7 @@ _CHANNEL_TABLE = (
 _INFORMATION = ("information", "what a release tells about the value on average (mutual information); 0 is nothing")
 # 0.833 is sqrt(log 2), the largest ABP.
 _ABP = ("ABP", "how far beliefs move on average about the worst value: 0 not at all, 0.833 certainty")
+# Terms of the table of Gaussian noise, each with its meaning.
 _GAUSSIAN_MEANINGS = (
     _INFORMATION,
     ("LIP delta", "for all sets of releases, knowing the value changes their probability by at most a factor "

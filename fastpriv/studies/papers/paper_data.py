@@ -304,6 +304,7 @@ def _weaker_kind(first: Estimate, second: Estimate) -> Any:
     return max((first.kind, second.kind), key=KINDS.index)
 
 
+# The figures of the paper, each with what computes its curves.
 _FIGURES: dict[str, Callable[[], list[PaperCurve]]] = {
     "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
 }
