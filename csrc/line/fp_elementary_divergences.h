@@ -16,7 +16,7 @@
  * densities p and q, so that by data processing (van Erven and Harremoes 2014, theorem 9)
  *     D_a(P||Q) <= log(sum w_i^a (v_j w_i / W_j)^(1-a) e^(b D_a(P_i||Q_j))) / b = log(sum w_i e^(b c_i)) / b,
  *     c_i = D_a(P_i||Q_j) + log(W_j / v_j),
- * for KL the sum of w_i c_i. The assignment is that of the least D_a(P_i||Q_j) - log v_j.
+ * for KL the sum of w_i c_i. The assignment is that of the least D_a(P_i||Q_j) - log v_j, or KL in the place of D_a.
  *
  * JS <= 1 - B, B = integral of sqrt(p q): phi(t) = sum of d_k t^(2k) and 1 - sqrt(1 - t^2) = sum of e_k t^(2k), d_1 =
  * e_1 = 1/2, d_(k+1) / d_k = 2k / (2k + 1) times e_(k+1) / e_k = (2k - 1) / (2k + 2); m sqrt(1 - t^2) = sqrt(p q). */
@@ -27,8 +27,9 @@
 #include "line/fp_elementary_bounds.h"
 #include "line/fp_integrand.h"
 
-/* bound: none - pairs of components beyond which no coupling is sought */
+/* bound: none - pairs of components beyond which no coupling is sought, and up to which it is sought by D itself */
 #define FP_MAX_COUPLED_PAIRS 1000000L
+#define FP_FEW_COUPLED_PAIRS 256L
 /* bound: tested by enclosures/test_elementary_bounds - relative, of a few logarithms */
 #define FP_FEW_ROUNDINGS 1e-13
 /* bound: tested by enclosures/test_elementary_bounds - of closed forms with terms that cancel to a twentieth */
@@ -120,34 +121,53 @@ static inline double fp_divergence_of_cells(int kind, double b, double centre, d
     return best * (1.0 - FP_FEW_ROUNDINGS);
 }
 
+/* Whether D of two Gaussians is finite, well away from the order at which it diverges; x = (s / t)^2 - 1. */
+FP_INLINE int fp_has_order(double b, double x) { return 1.0 - b * x > 1e-3 * (1.0 + fabs(b * x)); }
+
 /* Upper bound of D, infinite where nothing is known; of the components of P `costliest` takes most of it. `buffer` has
  * room for two numbers for each component. */
 static inline double fp_divergence_of_coupling(double b, const fp_mixture_columns *p, const fp_mixture_columns *q,
                                                double *buffer, int *costliest)
 {
-    double *cost = buffer, *partner = cost + p->n, *log_v = partner + p->n, *assigned = log_v + q->n;
+    double *cost = buffer, *partner = cost + p->n, *log_ratio = partner + p->n, *scale = log_ratio + q->n;
+    const long pairs = (long)p->n * q->n;
+    const int by_kl = b == 0.0 || pairs > FP_FEW_COUPLED_PAIRS; /* any assignment gives a bound */
     *costliest = 0;
-    if ((long)p->n * q->n > FP_MAX_COUPLED_PAIRS)
+    if (pairs > FP_MAX_COUPLED_PAIRS)
         return INFINITY;
     for (int j = 0; j < q->n; ++j)
-        log_v[j] = fp_log(q->w[j]), assigned[j] = 0.0;
+        log_ratio[j] = fp_log(q->s[j]) - fp_log(q->w[j]), scale[j] = 1.0 / q->s[j];
     for (int i = 0; i < p->n; ++i) {
+        const double m = p->m[i], s = p->s[i];
         double least = INFINITY;
-        cost[i] = INFINITY, partner[i] = 0.0;
+        int nearest = 0;
         for (int j = 0; j < q->n; ++j) {
-            const double z = (p->m[i] - q->m[j]) / q->s[j], r = p->s[i] / q->s[j], y = -b * ((r - 1.0) * (r + 1.0));
-            const int finite = 1.0 + y > 1e-3 * (1.0 + fabs(y));
-            const double d = finite ? fp_gaussian_divergence(b, p->s[i], q->s[j], z * z) : INFINITY;
-            if (d - log_v[j] < least) /* false for NaN */
-                least = d - log_v[j], cost[i] = d, partner[i] = j;
+            const double z = (m - q->m[j]) * scale[j], r = s * scale[j], x = (r - 1.0) * (r + 1.0);
+            if (b > 0.0 && !fp_has_order(b, x))
+                continue;
+            const double score = by_kl ? 0.5 * (x + z * z) + log_ratio[j]
+                                       : fp_gaussian_divergence(b, s, q->s[j], z * z) + log_ratio[j] - fp_log(q->s[j]);
+            if (score < least) /* false for NaN */
+                least = score, nearest = j;
         }
-        assigned[(int)partner[i]] += p->w[i];
+        partner[i] = nearest;
+    }
+    double *assigned = scale;
+    for (int j = 0; j < q->n; ++j)
+        assigned[j] = 0.0;
+    for (int i = 0; i < p->n; ++i) {
+        const int j = (int)partner[i];
+        const double z = (p->m[i] - q->m[j]) / q->s[j], r = p->s[i] / q->s[j];
+        const int finite = fp_has_order(b, (r - 1.0) * (r + 1.0));
+        const double d = finite ? fp_gaussian_divergence(b, p->s[i], q->s[j], z * z) : INFINITY;
+        cost[i] = d < INFINITY ? d : INFINITY; /* and for NaN */
+        assigned[j] += p->w[i];
         *costliest = p->w[i] * cost[i] > p->w[*costliest] * cost[*costliest] ? i : *costliest;
     }
     double base = b > 0.0 ? -INFINITY : INFINITY, sum = 0.0, integral = 0.0;
     for (int i = 0; i < p->n; ++i) {
         const double mass = assigned[(int)partner[i]], v = q->w[(int)partner[i]];
-        const double l = fabs(mass - v) < 0.5 * v ? fp_log1p((mass - v) / v) : fp_log(mass) - log_v[(int)partner[i]];
+        const double l = fabs(mass - v) < 0.5 * v ? fp_log1p((mass - v) / v) : fp_log(mass) - fp_log(v);
         cost[i] = cost[i] * (1.0 + FP_COUPLING_ROUNDING) + l + FP_FEW_ROUNDINGS * fabs(l)
                   + 2.0 * (p->gap + q->gap + FP_U * p->n);
         base = b > 0.0 ? fp_max(base, cost[i]) : fp_min(base, cost[i]);

@@ -70,11 +70,11 @@ class RootSearch:
 
     def add(self, x: Any) -> bool:
         """Evaluate what is new; whether there was any."""
-        new = np.setdiff1d(x, self.x)
+        new = np.array(sorted(set(np.ravel(x).tolist()).difference(self.x.tolist())))
         if new.size:
-            index = np.searchsorted(self.x, new)
-            self.x = np.insert(self.x, index, new)
-            self.rows = np.insert(self.rows, index, self.evaluate(new), axis=1)
+            both = np.concatenate([self.x, new])
+            order = np.argsort(both)
+            self.x, self.rows = both[order], np.concatenate([self.rows, self.evaluate(new)], axis=1)[:, order]
         return bool(new.size)
 
     def proved(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:

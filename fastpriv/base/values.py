@@ -21,6 +21,7 @@ __all__ = [
 Index = tuple[int, ...]
 
 _BLOCK_ENTRIES = 2**20  # entries hashed or compared at a time: 8 MiB of doubles
+_FEW_ENTRIES = 4096  # whose bytes are compared first
 
 
 class ValueObject:
@@ -50,9 +51,11 @@ class ValueObject:
         raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead of deleting {name}.")
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if type(other) is not type(self):
             return NotImplemented
-        return self is other or all(equal(a, b) for a, b in zip(self._arrays(), other._arrays(), strict=True))
+        return all(equal(a, b) for a, b in zip(self._arrays(), other._arrays(), strict=True))
 
     def __hash__(self) -> int:
         try:
@@ -221,6 +224,8 @@ def equal(a: Any, b: Any) -> bool:
         return False
     if a.dtype == object:
         return all(map(equal, a.flat, b.flat))
+    if a.size <= _FEW_ENTRIES and a.tobytes() == b.tobytes():  # a tenth of the time; 0.0 equals -0.0 all the same
+        return True
     if a.ndim == 0 or a.size == 0:
         return bool(np.array_equal(a, b))
     step = max(1, _BLOCK_ENTRIES * len(a) // a.size)
