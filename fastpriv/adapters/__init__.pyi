@@ -1,3 +1,4 @@
+from .accountants import CertifiedAccountant as CertifiedAccountant
 from .event_lists import composition_from_dp_events as composition_from_dp_events
 from .event_lists import composition_from_opacus as composition_from_opacus
 from .mixture_objects import mixture_from_scipy as mixture_from_scipy
@@ -5,3 +6,5 @@ from .mixture_objects import mixture_from_sklearn as mixture_from_sklearn
 from .mixture_objects import scipy_from_mixture as scipy_from_mixture
 from .mixture_objects import sklearn_from_mixture as sklearn_from_mixture
 from .pld import dp_accounting_pld as dp_accounting_pld
+from .profiles import opendp_privacy_profile as opendp_privacy_profile
+from .profiles import riskcal_evaluator as riskcal_evaluator

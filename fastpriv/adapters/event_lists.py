@@ -44,7 +44,7 @@ from ..pairs.selected import NegativeBinomial, Poisson, Selected
 
 __all__ = ["composition_from_dp_events", "composition_from_opacus"]
 
-Relation = Literal["add_or_remove", "replace_one"]
+Relation = Literal["add_or_remove", "replace_one", "zero_out"]
 
 _MAX_DEPTH = 100  # events within events
 # bound: none - gamma of numbers of runs, and the width of its bracket, whose lower end counts
@@ -69,12 +69,12 @@ def composition_from_dp_events(event: Any, *, relation: Relation = "add_or_remov
         relation. A dictionary has the name of the class as ``class_name``, such as ``"GaussianDpEvent"``, and the
         attributes of the event, as its JSON form does; dp_accounting need not be installed. A RandomAllocationDpEvent,
         which dp_accounting lacks, has ``noise_multiplier`` and ``num_steps``.
-    relation : {"add_or_remove", "replace_one"}, default "add_or_remove"
-        Which data sets are neighbours: by adding or removing a record, or by replacing one, which randomised response
-        asks for, and which doubles the sensitivity of Gaussian, Laplace and discrete Laplace noise and of trees: their
-        multipliers are over ONE contribution. The sensitivity of a DiscreteGaussianDpEvent is the distance of
-        neighbours itself, and EpsilonDelta, ZC, ExponentialMechanism and PermuteAndFlip events hold for whatever
-        relation their guarantee has.
+    relation : {"add_or_remove", "replace_one", "zero_out"}, default "add_or_remove"
+        Which data sets are neighbours: by adding or removing a record; by replacing one, which randomised response asks
+        for, and which doubles the sensitivity of Gaussian, Laplace and discrete Laplace noise and of trees, whose
+        multipliers are over ONE contribution; or by replacing one with a record that contributes zero. The sensitivity
+        of a DiscreteGaussianDpEvent is the distance of neighbours itself, and EpsilonDelta, ZC, ExponentialMechanism
+        and PermuteAndFlip events hold for whatever relation their guarantee has.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def composition_from_dp_events(event: Any, *, relation: Relation = "add_or_remov
     >>> print(f"{adapters.composition_from_dp_events(events).epsilon(1e-5):.6f}")
     4.377178 [4.377178, 4.377179]
     """
-    validate.choice("relation", relation, ("add_or_remove", "replace_one"))
+    validate.choice("relation", relation, ("add_or_remove", "replace_one", "zero_out"))
     return _composition(event, relation, 0)
 
 
@@ -171,7 +171,7 @@ def _composition(event: Any, relation: Relation, depth: int) -> Composition:
     if depth > _MAX_DEPTH:
         raise DomainError(f"event must have at most {_MAX_DEPTH} events within each other; got more. Flatten it.")
     name, field = _fields(event)
-    shifted = 1 if relation == "add_or_remove" else 2  # norms of a record by which neighbouring sums differ
+    shifted = 2 if relation == "replace_one" else 1  # norms of a record by which neighbouring sums differ
     if name == "ComposedDpEvent":
         return compose([_composition(item, relation, depth + 1) for item in field("events")])
     if name == "SelfComposedDpEvent":
@@ -184,10 +184,10 @@ def _composition(event: Any, relation: Relation, depth: int) -> Composition:
         noise = _noise_mechanism(name, field, shifted)
         return _without_privacy() if noise is None else compose(noise)
     if name == "RandomizedResponseDpEvent":
-        _require(relation == "replace_one", name, "replace_one", "it hides what a record is, not whether it is there")
+        _require("replace_one", relation, name, "it hides what a record is, not whether it is there")
         return _randomized_response(field("noise_parameter"), field("num_buckets"))
     if name == "MixtureOfGaussiansDpEvent":
-        _require(relation == "add_or_remove", name, "add_or_remove", "its pair has the records on one side only")
+        _require("add_or_remove", relation, name, "its pair has the records on one side only")
         return _mixture_of_gaussians(*(field(key) for key in ("standard_deviation", "sensitivities", "sampling_probs")))
     if name == "PoissonSampledDpEvent":
         return _poisson_sampled(field("event"), field("sampling_probability"), relation)
@@ -200,7 +200,7 @@ def _composition(event: Any, relation: Relation, depth: int) -> Composition:
         size, rate, cap = (field(key) for key in ("dataset_size", "sampling_probability", "truncated_batch_size"))
         return compose(TruncatedPoissonSampled(base, size, rate, cap, relation=relation))
     if name == "RandomAllocationDpEvent":
-        _require(relation == "add_or_remove", name, "add_or_remove", "of a replaced record the pair is another one")
+        _require("add_or_remove", relation, name, "of a replaced record the pair is another one")
         return compose(RandomAllocation(field("noise_multiplier"), field("num_steps")))
     if name == "EpsilonDeltaDpEvent":
         return compose(ApproximateDP(field("epsilon"), field("delta")))
@@ -289,11 +289,10 @@ def _noise_mechanism(name: str, field: Callable[..., Any], norm_multiple: int) -
     return _NOISES[name](scale, float(norm_multiple)) if scale else None
 
 
-def _require(met: bool, name: str, relation: str, reason: str) -> None:
-    if not met:
-        other = "replace_one" if relation == "add_or_remove" else "add_or_remove"
+def _require(needed: Relation, relation: Relation, name: str, reason: str) -> None:
+    if relation != needed:
         raise DomainError(
-            f"relation must be {relation!r} for a {name}, since {reason}; got {other!r}. Pass relation={relation!r}, "
+            f"relation must be {needed!r} for a {name}, since {reason}; got {relation!r}. Pass relation={needed!r}, "
             "and account for events of the other relation by themselves."
         )
 

@@ -131,10 +131,10 @@ class LaplaceBase(FrozenRecord):
         """Bounds at levels between two; what is meant is at least -s."""
         rows = []
         for level, s, sign in ((high, self.loss[0], 1.0), (low, self.loss[1], -1.0)):
-            gap = np.maximum(level, -s) - s
-            gap = np.where(gap < 0.0, gap + sign * 2 * UNIT_ROUNDOFF * np.abs(gap), 0.0)
+            gap = np.minimum(np.maximum(level, -s) - s, 0.0)
+            gap = np.minimum(gap + sign * 2 * UNIT_ROUNDOFF * np.abs(gap), 0.0)
             with np.errstate(divide="ignore"):
-                rows.append(np.log(-np.expm1(0.5 * np.minimum(gap, 0.0))))
+                rows.append(np.log(-np.expm1(0.5 * gap)))
         return _rounded_outward(rows[0], rows[1], 8)
 
 
