@@ -235,7 +235,7 @@ class AddedCurve(FrozenRecord):
                 inside = shifted < 0.0
                 f = -np.expm1(np.where(inside, shifted, -np.inf))
                 level = np.log1p(np.expm1(epsilon) / f) if rate < 1.0 else epsilon  # a q / f = 1 + (a - 1) / f
-                error = _LEVEL_ERROR * 2.0 * level if rate < 1.0 else 0.0 * epsilon
+                error = _LEVEL_ERROR * 2.0 * level if rate < 1.0 else np.zeros(epsilon.shape)
                 error, level = (np.where(inside, row, 0.0) for row in (error, level))
             result = self.base(np.maximum(level - error, 0.0), level + error)[i]
             log_f = np.log(f)

@@ -285,6 +285,18 @@ def test_steps_with_a_cap_that_hardly_matters():
     assert (capped.upper <= plain.upper * (1 + 1e-6)).all(), (capped.upper, plain.upper)
 
 
+def test_a_sample_of_all_records():
+    """Also at an infinite epsilon, where the curve of the sample would multiply it by 0."""
+    sample, base = (compose(item, 2) for item in (PoissonSampled(LaplaceMechanism(3.0), 1.0), LaplaceMechanism(3.0)))
+    levels = [0.0, 0.1, 0.3, 1.0, 1e300, np.inf]
+    for direction in ("forward", "backward"):
+        found, truth = (item.log_delta(levels, direction=direction) for item in (sample, base))
+        assert ((found.lower <= truth.upper) & (truth.lower <= found.upper)).all()
+    found, truth = sample.epsilon(1e-3), base.epsilon(1e-3)
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper <= truth.upper + 1e-8
+
+
 def test_several_releases_of_one_sample():
     """Normal noise adds up in squares, and discrete releases multiply."""
     both = PoissonSampled([GaussianMechanism(3.0, 1.0), GaussianMechanism(4.0, 1.0)], 0.25)
