@@ -1,4 +1,4 @@
-"""The examples of docs/composition.md and docs/sampling.md run, and the table of steps is one."""
+"""The examples of docs/composition.md, sampling.md and adapters.md run, and the table of steps is one."""
 
 import doctest
 import re
@@ -19,6 +19,12 @@ def test_examples_of_the_page_of_samplings():
     page = DOCUMENT.with_name("sampling.md")
     found = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted > 15
+    assert found.failed == 0
+
+
+def test_examples_of_the_page_of_adapters():
+    found = doctest.testfile(str(DOCUMENT.with_name("adapters.md")), module_relative=False)
+    assert found.attempted > 6
     assert found.failed == 0
 
 
