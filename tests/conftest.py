@@ -6,6 +6,7 @@ whatever the tests before it have set. With FASTPRIV_SKIPS=listed in the environ
 fails if a test was skipped for a reason that is not one of LISTED_SKIPS.
 """
 
+import gc
 import os
 import re
 import signal
@@ -30,6 +31,16 @@ if "FASTPRIV_FRESH_DRAWS" not in os.environ:
     settings.load_profile("steady")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection(session):
+    if session.config.getoption("dist", "no") == "no":  # where tests are collected, and not handed to workers
+        gc.disable()  # thousands of tests are made, and none is garbage
+
+
+def pytest_collection_finish():
+    gc.enable()
+    gc.freeze()  # nor are they looked through while tests run
 
 
 @pytest.fixture(autouse=True)

@@ -46,13 +46,24 @@ def test_examples_run(module_name):
     assert not examples(module_name)[0]
 
 
-def test_every_public_function_has_a_recorded_call():
+def functions_of(module_name):
+    """Public functions that are defined in a module."""
+    functions = {name: thing for name in public_names() if inspect.isfunction(thing := resolved(name))}
+    return {name for name, thing in functions.items() if thing.__module__ == module_name}
+
+
+def test_every_public_function_has_a_recorded_call(module_name):
     """Classes of which others return the objects need none, nor do functions that need an extra."""
-    recorded = {call.name for name in MODULES for call in calls_of(name)}
-    functions = {name for name in public_names() if inspect.isfunction(resolved(name))}
-    missing = {name for name in functions if name.rpartition(".")[2] not in recorded}
+    recorded = {call.name for call in calls_of(module_name)}
+    missing = {name for name in functions_of(module_name) if name.rpartition(".")[2] not in recorded}
     extras = {"adapters.dp_accounting_pld", "adapters.sklearn_from_mixture"}
     assert missing <= extras, f"their docstrings need an example that calls them: {sorted(missing - extras)}"
+
+
+def test_every_public_function_is_in_a_module_with_examples():
+    homes = {name: resolved(name).__module__ for name in public_names() if inspect.isfunction(resolved(name))}
+    assert len(homes) > 100
+    assert not {name: home for name, home in homes.items() if home not in MODULES}
 
 
 def numeric(call):
