@@ -81,9 +81,9 @@ FULL = """
 import resource, sys
 import fastpriv
 from sweeps import functions
-resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
 try:
-    fastpriv.sweep(functions.drawn, grid={"n": range(12_000)}, seed=7, store=sys.argv[1])
+    fastpriv.sweep(functions.drawn, grid={"n": range(6_000)}, seed=7, store=sys.argv[1])
 except OSError as error:
     print(error)
 """
@@ -93,9 +93,9 @@ def test_a_full_disk_loses_no_finished_cell(tmp_path):
     ended = subprocess.run([sys.executable, "-c", FULL, str(tmp_path / "s")], env=HERE, capture_output=True, text=True)
     assert "store must be on a disk with space for the results; got" in ended.stdout, ended
     done = finished_cells(tmp_path / "s")
-    assert 0 < done < 12_000
+    assert 0 < done < 6_000
     calls = []
-    words = {"grid": {"n": range(12_000)}, "seed": 7}
+    words = {"grid": {"n": range(6_000)}, "seed": 7}
     found = sweep(functions.drawn, **words, store=tmp_path / "s", progress=lambda count, total: calls.append(count))
     assert calls[0] > 0
     assert found == sweep(functions.drawn, **words)
