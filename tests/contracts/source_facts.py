@@ -16,7 +16,7 @@ class Facts(NamedTuple):
     definitions: tuple  # (line, name, whether it is a class) of classes and functions
     stored: tuple  # (line, name) of variables, parameters, attributes, functions and classes
     constants: tuple  # (first line, last line, name) of assignments of one name at the margin
-    calls: tuple  # (line, name, whether it is no attribute, templates of the first argument) of functions *Error and such
+    calls: tuple  # (line, name, whether it is no attribute, templates of the first argument) of calls of *Error
 
 
 def facts(path):

@@ -59,18 +59,18 @@ def test_every_number_of_every_conversion_has_a_direction():
 
 
 def arguments_of(name, names, rng):
-    """Random numbers in range, of shape (20,), or a curve of two points."""
+    """Random numbers in range, of shape (50,), or a curve of two points."""
     drawn = {
-        key: np.clip(rng.uniform(0.0, 1.0, 20) ** rng.integers(1, 6), 1e-9, 0.49 if key == "pi_min" else 0.65)
+        key: np.clip(rng.uniform(0.0, 1.0, 50) ** rng.integers(1, 6), 1e-9, 0.49 if key == "pi_min" else 0.65)
         for key in names
     }
     for key in {"epsilon", "xi", "rho", "separation", "renyi", "target_epsilon", "mu"} & set(names):
-        drawn[key] = 10 ** rng.uniform(-3, 0.9, 20)
+        drawn[key] = 10 ** rng.uniform(-3, 0.9, 50)
     for key in {"inputs", "trials", "group", "order"} & set(names):
-        drawn[key] = rng.integers(2, 9, 20).astype(float)
+        drawn[key] = rng.integers(2, 9, 50).astype(float)
     if name.endswith("_rdp_curve"):
         drawn["orders"] = np.array([2.0, 5.0])
-        drawn["renyi"] = np.sort(rng.uniform(0, 2, (20, 2)), axis=1)
+        drawn["renyi"] = np.sort(rng.uniform(0, 2, (50, 2)), axis=1)
     return drawn
 
 
