@@ -3,9 +3,11 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import joblib
@@ -34,11 +36,21 @@ def started(*words, code=RUN, stderr=None):
 
 
 def finished_cells(store):
-    try:
-        with ResultStore.read(store) as found:
-            return int(found.notes().get("done", 0))
-    except FileNotFoundError:
+    """None where the process was killed before it made the store, or between making the file and the tables."""
+    if not store.exists():
         return 0
+    with closing(sqlite3.connect(store)) as connection:
+        if connection.execute("select count(*) from sqlite_master").fetchone() == (0,):
+            return 0
+    with ResultStore.read(store) as found:
+        return int(found.notes().get("done", 0))
+
+
+def test_a_sweep_goes_on_from_a_file_without_tables(tmp_path):
+    (tmp_path / "s").touch()
+    assert finished_cells(tmp_path / "s") == 0
+    found = sweep(functions.drawn, grid={"n": range(5)}, seed=7, store=tmp_path / "s")
+    assert found == sweep(functions.drawn, grid={"n": range(5)}, seed=7)
 
 
 @pytest.mark.parametrize(
