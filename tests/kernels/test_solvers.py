@@ -239,7 +239,7 @@ def test_every_solver_has_a_case():
     assert not solvers - {name for header in CASES for name in closure(header)}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("header", CASES)
 def test_solver_without_python(header, tmp_path):
     body, wanted, tolerance = CASES[header]
