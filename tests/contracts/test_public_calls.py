@@ -5,6 +5,7 @@ import inspect
 import math
 import re
 import signal
+from functools import cache
 
 import numpy as np
 import pytest
@@ -46,24 +47,24 @@ def test_examples_run(module_name):
     assert not examples(module_name)[0]
 
 
-def functions_of(module_name):
-    """Public functions that are defined in a module."""
-    functions = {name: thing for name in public_names() if inspect.isfunction(thing := resolved(name))}
-    return {name for name, thing in functions.items() if thing.__module__ == module_name}
+@cache
+def homes_of_functions():
+    """Every public function, and the module that defines it."""
+    return {name: thing.__module__ for name in public_names() if inspect.isfunction(thing := resolved(name))}
 
 
 def test_every_public_function_has_a_recorded_call(module_name):
     """Classes of which others return the objects need none, nor do functions that need an extra."""
     recorded = {call.name for call in calls_of(module_name)}
-    missing = {name for name in functions_of(module_name) if name.rpartition(".")[2] not in recorded}
+    functions = {name for name, home in homes_of_functions().items() if home == module_name}
+    missing = {name for name in functions if name.rpartition(".")[2] not in recorded}
     extras = {"adapters.dp_accounting_pld", "adapters.sklearn_from_mixture"}
     assert missing <= extras, f"their docstrings need an example that calls them: {sorted(missing - extras)}"
 
 
 def test_every_public_function_is_in_a_module_with_examples():
-    homes = {name: resolved(name).__module__ for name in public_names() if inspect.isfunction(resolved(name))}
-    assert len(homes) > 100
-    assert not {name: home for name, home in homes.items() if home not in MODULES}
+    assert len(homes_of_functions()) > 100
+    assert not {name: home for name, home in homes_of_functions().items() if home not in MODULES}
 
 
 def numeric(call):
