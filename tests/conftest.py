@@ -6,6 +6,7 @@ whatever the tests before it have set. With FASTPRIV_SKIPS=listed in the environ
 fails if a test was skipped for a reason that is not one of LISTED_SKIPS.
 """
 
+import gc
 import os
 import re
 import signal
@@ -25,11 +26,22 @@ LISTED_SKIPS = re.compile(
 mpmath.mp.dps = DIGITS  # for what modules compute when they are imported
 
 
-settings.register_profile("steady", derandomize=True)
-if "FASTPRIV_FRESH_DRAWS" not in os.environ:
-    settings.load_profile("steady")
+# A busy machine may take seconds for a case.
+settings.register_profile("steady", derandomize=True, max_examples=60, deadline=None)
+settings.register_profile("fresh", max_examples=100, deadline=None)
+settings.load_profile("fresh" if "FASTPRIV_FRESH_DRAWS" in os.environ else "steady")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection(session):
+    if session.config.getoption("dist", "no") == "no":  # where tests are collected, and not handed to workers
+        gc.disable()  # thousands of tests are made, and none is garbage
+
+
+def pytest_collection_finish():
+    gc.enable()
+    gc.freeze()  # nor are they looked through while tests run
 
 
 @pytest.fixture(autouse=True)

@@ -120,11 +120,20 @@ def _named(folder: str, name: str) -> str:
 
 def numbers(path: str, text: str) -> list[Number]:
     """What needs a marker in a source."""
-    return list(_python(text) if path.endswith(".py") else _c(text))
+    return _facts(text)[0] if path.endswith(".py") else list(_c(text))
 
 
-def _python(text: str) -> Iterator[Number]:
+Import = tuple[int, str, tuple[str, ...]]  # the level, the module and the names; no names of a plain import
+
+
+@cache
+def _facts(text: str) -> tuple[list[Number], list[Import]]:
+    """What needs a marker in a module, and what it imports: a text is parsed once, and its tree is not kept."""
     tree = ast.parse(text)
+    return list(_python(tree)), list(_imports_of(tree))
+
+
+def _python(tree: ast.Module) -> Iterator[Number]:
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -433,14 +442,22 @@ def _origin(module: str, name: str, modules: dict[str, Path], taken: Taken) -> s
 @cache
 def _kernel_of(root: Path, function: str) -> set[str]:
     """The compiled module whose table of ufuncs has a function of ``special``."""
+    named = re.compile(rf'[(,"]\s*{function}\s*[),"]')
+    return next((kernels for text, kernels in _ufunc_tables(root) if named.search(text)), set())
+
+
+@cache
+def _ufunc_tables(root: Path) -> list[tuple[str, set[str]]]:
+    """The text of each table of ufuncs, and the compiled modules that it is part of."""
+    found = []
+    modules = {path: path.read_text() for path in (root / "csrc").rglob("*.pyx")}
     for table in (root / "csrc").rglob("*_ufuncs.h"):
         text = table.read_text()
         headers = [root / "csrc" / name for name in re.findall(_INCLUDED, text)]  # a list may stand beside its formulas
-        lists = (header.read_text() for header in headers if "_FUNCTIONS(F)" in header.read_text())
-        if re.search(rf'[(,"]\s*{function}\s*[),"]', "".join([text, *lists])):
-            kernels = (path for path in (root / "csrc").rglob("*.pyx") if f"/{table.name}" in path.read_text())
-            return {f"{_compiled(path)}.{path.stem}" for path in kernels}
-    return set()
+        texts = [text, *(x for header in headers if "_FUNCTIONS(F)" in (x := header.read_text()))]
+        kernels = (path for path, source in modules.items() if f"/{table.name}" in source)
+        found.append(("".join(texts), {f"{_compiled(path)}.{path.stem}" for path in kernels}))
+    return found
 
 
 @cache
@@ -448,19 +465,26 @@ def _imports(module: str, path: Path) -> list[tuple[str, tuple[str, ...]]]:
     """(module, names) of every import of a module, but for those that type checkers alone read."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found: list[tuple[str, tuple[str, ...]]] = []
-    todo: list[ast.stmt] = list(ast.parse(path.read_text()).body)
+    for level, name, names in _facts(path.read_text())[1]:
+        base = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+        if names:
+            found.append((".".join([*base, *([name] if name else [])]), names))
+        else:
+            found.append((name.rpartition(".")[0] or name, (name.rpartition(".")[2],)))
+    return found
+
+
+def _imports_of(tree: ast.Module) -> Iterator[Import]:
+    todo: list[ast.stmt] = list(tree.body)
     while todo:
         node = todo.pop()
         if isinstance(node, ast.ImportFrom):
-            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            names = tuple(x.name for x in node.names)
-            found.append((".".join([*base, *([node.module] if node.module else [])]), names))
+            yield node.level, node.module or "", tuple(x.name for x in node.names)
         elif isinstance(node, ast.Import):
-            found += [(x.name.rpartition(".")[0] or x.name, (x.name.rpartition(".")[2],)) for x in node.names]
+            yield from ((0, x.name, ()) for x in node.names)
         elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             todo += [x for part in ("body", "orelse", "finalbody") for x in getattr(node, part, ())]
             todo += [x for part in ("handlers", "cases") for one in getattr(node, part, ()) for x in one.body]
-    return found
 
 
 _INCLUDED = r"""(?:#\s*include|#\s*define \w+|include|extern from)\s*["']([\w./]+)["']"""

@@ -12,37 +12,16 @@ import re._constants as ops
 import re._parser
 import warnings
 from collections import Counter
-from functools import cache
 
 import numpy as np
+
+from contracts.source_facts import HOLE, facts, products, templates
 
 __all__ = ["ENOUGH", "Expectations", "messages"]
 
 ENOUGH = 18
 LEAST = 12  # letters of fixed text below which a message is made of the caller's words
 GRAM = 8
-HOLE = None
-ERROR = re.compile(r"(Error|Interrupt|Exit)$")
-
-
-def templates(node):
-    """What an expression of a text can say, as lists of letters and holes: one list for each branch."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return [list(node.value)]
-    if isinstance(node, ast.JoinedStr):
-        return products(map(templates, node.values))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return products(map(templates, (node.left, node.right)))
-    if isinstance(node, ast.IfExp):
-        return templates(node.body) + templates(node.orelse)
-    return [[HOLE]]
-
-
-def products(parts):
-    found = [[]]
-    for part in parts:
-        found = [first + second for first in found for second in part][:64]
-    return found
 
 
 def shown(tokens):
@@ -51,21 +30,8 @@ def shown(tokens):
 
 def messages(path):
     """(line, template) of every message that a module gives to an error, raised there or returned."""
-    return messages_of(path.read_text())
-
-
-@cache
-def messages_of(source):
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if not (isinstance(node, ast.Call) and node.args):
-            continue
-        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if ERROR.search(name):
-            for template in templates(node.args[0]):
-                if sum(letter is not HOLE for letter in template) >= LEAST:
-                    found.append((node.lineno, template))
-    return found
+    return [(line, template) for line, _, _, branches in facts(path).calls for template in branches
+            if sum(letter is not HOLE for letter in template) >= LEAST]
 
 
 def of_regular_expression(text):

@@ -9,9 +9,10 @@ import ast
 import copy
 import doctest
 import functools
-import importlib
+import importlib.util
 import inspect
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -25,10 +26,19 @@ _SHOWN = [name for name in dir(fastpriv) if not name.startswith("__")]
 #: Names that ``dir`` shows; rooms of ``studies`` have addresses of their own.
 ROOMS = {name: one for name in _SHOWN if name != "studies" and isinstance(one := getattr(fastpriv, name), ModuleType)}
 NAMES = [name for name in _SHOWN if name not in ROOMS and name != "studies"]
-MODULES = ["fastpriv", *sorted(
+_BELOW = sorted(
     name for _, name, _ in pkgutil.walk_packages(fastpriv.__path__, "fastpriv.")
     if not name.startswith("fastpriv.kernels") and name != "fastpriv.__main__"
-)]
+)
+
+
+def _has_examples(module_name):
+    path = importlib.util.find_spec(module_name).origin
+    return not path.endswith(".py") or ">>>" in Path(path).read_text()
+
+
+#: The package, and the modules in which an example may stand.
+MODULES = ["fastpriv", *filter(_has_examples, _BELOW)]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MOST_CALLS = 4  # of one callable: each call gives other parameters
 

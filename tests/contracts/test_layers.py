@@ -1,12 +1,12 @@
 """Imports run downward only, and the compiled modules and numba stay in their rooms."""
 
-import ast
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import fastpriv
+from contracts.source_facts import facts
 
 ROOT = Path(fastpriv.__file__).parent
 
@@ -47,21 +47,10 @@ def internal_imports(path, root):
     """What a module imports of the package, as the parts of its path below the package."""
     package = ("fastpriv", *path.relative_to(root).with_suffix("").parts)
     here = package[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            if node.level:
-                base = here[: len(here) - node.level + 1] + tuple((node.module or "").split(".") if node.module else ())
-            else:
-                base = tuple((node.module or "").split("."))
-            if base[0] != "fastpriv":
-                continue
-            for alias in node.names:
-                yield (*base, alias.name)[1:]
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                parts = tuple(alias.name.split("."))
-                if parts[0] == "fastpriv":
-                    yield parts[1:]
+    for level, module, names in facts(path).imports:
+        base = (*(here[: len(here) - level + 1] if level else ()), *(module.split(".") if module else ()))
+        if base[0] == "fastpriv":
+            yield from ((*base, name)[1:] for name in names) if names else (base[1:],)
 
 
 def upward_imports(root, layers):
@@ -81,13 +70,10 @@ def imports_of_others(root, owners):
     wrong = []
     for path in sources(root):
         name = path.relative_to(root).as_posix()
-        for node in ast.walk(ast.parse(path.read_text())):
-            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
-            for module in modules:
-                owner = owners.get(module.split(".")[0])
-                if owner and not name.startswith(owner):
-                    wrong.append(f"{name} imports {module}; only {owner} may")
+        for level, module, _ in facts(path).imports:
+            owner = None if level else owners.get(module.split(".")[0])
+            if owner and not name.startswith(owner):
+                wrong.append(f"{name} imports {module}; only {owner} may")
     return wrong
 
 

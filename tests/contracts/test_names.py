@@ -1,11 +1,11 @@
 """Names have one meaning each and are more than an empty word; constants say what they are."""
 
-import ast
 import re
 from collections import defaultdict
 from pathlib import Path
 
 import fastpriv
+from contracts.source_facts import facts
 
 ROOT = Path(fastpriv.__file__).parent
 SOURCES = sorted(path for path in ROOT.rglob("*.py") if "kernels" not in path.parts)
@@ -42,20 +42,16 @@ def definitions():
     """Path, line and name of every module, class, function and method."""
     for path in SOURCES:
         yield path, 1, path.stem
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield path, node.lineno, node.name
+        yield from ((path, line, name) for line, name, _ in facts(path).definitions)
 
 
 def constants():
-    """Path, line and name of every module constant that is a number or made of numbers."""
+    """Path, first and last line and name of every module constant, and the lines of the module."""
     for path in SOURCES:
         lines = path.read_text().splitlines()
-        for node in ast.parse(path.read_text()).body:
-            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-            value = getattr(node, "value", None)
-            if isinstance(target, ast.Name) and re.fullmatch(r"_*[A-Z][A-Z0-9_]*", target.id) and value is not None:
-                yield path, node, target.id, lines
+        for first, last, name in facts(path).constants:
+            if re.fullmatch(r"_*[A-Z][A-Z0-9_]*", name):
+                yield path, first, last, name, lines
 
 
 def place(path, line):
@@ -73,9 +69,9 @@ def test_no_two_modules_have_one_name():
 def test_no_two_classes_have_one_name():
     at = defaultdict(list)
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                at[node.name.lstrip("_")].append(place(path, node.lineno))
+        for line, name, is_class in facts(path).definitions:
+            if is_class:
+                at[name.lstrip("_")].append(place(path, line))
     twice = {name: places for name, places in at.items() if len(places) > 1}
     assert not twice, "\n".join(f"{name}: {', '.join(places)}" for name, places in twice.items())
 
@@ -90,22 +86,18 @@ def test_variables_and_parameters_are_terms():
     """Variables, parameters, attributes and functions are named by a term and not by a verb, a pronoun or an adverb."""
     bare = []
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.keyword) or not isinstance(getattr(node, "ctx", ast.Store()), ast.Store):
-                continue
-            for name in (getattr(node, field, None) for field in ("id", "attr", "arg", "name")):
-                word = name.strip("_").lower() if isinstance(name, str) else ""
-                if word in BARE_WORDS and (str(path.relative_to(ROOT)), name) not in ALLOWED_NAMES:
-                    bare.append(f"{place(path, node.lineno)} {name}")
+        for line, name in facts(path).stored:
+            if name.strip("_").lower() in BARE_WORDS and (str(path.relative_to(ROOT)), name) not in ALLOWED_NAMES:
+                bare.append(f"{place(path, line)} {name}")
     assert not bare, "\n".join(bare)
 
 
 def test_constants_say_what_they_are():
     silent = []
-    for path, node, name, lines in constants():
-        own = any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
-        above = node.lineno >= 2 and lines[node.lineno - 2].lstrip().startswith("#")
-        below = node.end_lineno < len(lines) and lines[node.end_lineno].startswith('"""')
+    for path, first, last, name, lines in constants():
+        own = any("#" in line for line in lines[first - 1 : last])
+        above = first >= 2 and lines[first - 2].lstrip().startswith("#")
+        below = last < len(lines) and lines[last].startswith('"""')
         if not (own or above or below):
-            silent.append(f"{place(path, node.lineno)} {name}")
+            silent.append(f"{place(path, first)} {name}")
     assert not silent, f"{len(silent)} constants have no comment:\n" + "\n".join(silent)

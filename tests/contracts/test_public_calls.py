@@ -5,6 +5,7 @@ import inspect
 import math
 import re
 import signal
+from functools import cache
 
 import numpy as np
 import pytest
@@ -46,13 +47,24 @@ def test_examples_run(module_name):
     assert not examples(module_name)[0]
 
 
-def test_every_public_function_has_a_recorded_call():
+@cache
+def homes_of_functions():
+    """Every public function, and the module that defines it."""
+    return {name: thing.__module__ for name in public_names() if inspect.isfunction(thing := resolved(name))}
+
+
+def test_every_public_function_has_a_recorded_call(module_name):
     """Classes of which others return the objects need none, nor do functions that need an extra."""
-    recorded = {call.name for name in MODULES for call in calls_of(name)}
-    functions = {name for name in public_names() if inspect.isfunction(resolved(name))}
+    recorded = {call.name for call in calls_of(module_name)}
+    functions = {name for name, home in homes_of_functions().items() if home == module_name}
     missing = {name for name in functions if name.rpartition(".")[2] not in recorded}
     extras = {"adapters.dp_accounting_pld", "adapters.sklearn_from_mixture"}
     assert missing <= extras, f"their docstrings need an example that calls them: {sorted(missing - extras)}"
+
+
+def test_every_public_function_is_in_a_module_with_examples():
+    assert len(homes_of_functions()) > 100
+    assert not {name: home for name, home in homes_of_functions().items() if home not in MODULES}
 
 
 def numeric(call):

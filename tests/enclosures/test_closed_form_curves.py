@@ -68,7 +68,7 @@ def group(rng, kind, n):
 
 
 @pytest.mark.few(2)
-@few_or_all("count", 200, 3000)
+@few_or_all("count", 100, 3000)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("kind", ["binomial", "with zero", "without zero"])
 def test_mixtures_to_one_side_contain_the_truth(kind, swapped, count):

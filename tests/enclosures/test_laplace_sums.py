@@ -66,6 +66,7 @@ def test_twenty_releases():
     assert (parts.value == found.value).all()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
 @pytest.mark.parametrize(("scale", "count", "epsilon"), [
     (100.0, 7000, [0.5, 6.0, 14.0]), (10.0, 1000, [4.0, 9.0, 16.0]), (1.0, 200, [43.0, 74.0, 110.0]),

@@ -96,7 +96,7 @@ def check_all_atoms(kind, size, relative_sigma, epsilon):
 @pytest.mark.parametrize("kind", ["lognormal", "uneven weights", "lattice"])
 @pytest.mark.parametrize(("relative_sigma", "epsilon"), [(0.02, 0.5), (0.2, 2.0), (2.0, 0.05)])
 def test_all_atoms_of_many(kind, relative_sigma, epsilon):
-    check_all_atoms(kind, 80, relative_sigma, epsilon)
+    check_all_atoms(kind, 50, relative_sigma, epsilon)
 
 
 @pytest.mark.slow

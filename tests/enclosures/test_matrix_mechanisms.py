@@ -23,7 +23,7 @@ def toeplitz(column, bins):
     return matrix
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("bins", "sigma", "epsilon"), [(3, 1.0, 0.5), (4, 2.0, 0.3), (16, 2.0, 1.0)])
 def test_banded_matrices(bins, sigma, epsilon):
     for direction in DIRECTIONS:

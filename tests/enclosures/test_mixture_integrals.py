@@ -118,7 +118,7 @@ def random_normal(rng):
 @pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 8))])
 def test_closed_forms_of_two_normal_laws_contain_the_truth(seed):
     rng = np.random.default_rng(seed)
-    for i in range(12):
+    for i in range(12 if seed > 3 else 6):
         first, second = random_normal(rng), random_normal(rng)
         if i % 4 == 0:  # nearly equal
             second = [first[0][0] + 1e-9], [first[1][0] * (1 + 1e-9)]

@@ -105,6 +105,7 @@ def test_lip_is_at_most_ldp():
         assert np.all(lip.lower <= ldp.upper), f"{key}: {lip.lower} {ldp.upper}"
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", ["two", "five"])
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 4.0])
 def test_abp_of_every_point(name, sigma):
@@ -149,7 +150,7 @@ def test_abp_of_columns_narrow_and_wide(spread, sigma):
     rng = np.random.default_rng(5)
     prior = Pmf(np.sort(rng.normal(0, spread, 9)), rng.dirichlet(np.ones(9)))
     got = abp(prior, GaussianMechanism(sigma)).per_value
-    for true in (0, 4, 8):
+    for true in (0, 4):
         want = float(abp_by_sums(prior.values, prior.probabilities, sigma, true))
         where = f"{spread=} {sigma=} point {true}: [{got.lower[true]!r}, {got.upper[true]!r}], want {want!r}"
         assert got.lower[true] <= want <= got.upper[true], where

@@ -67,6 +67,7 @@ def test_brute_force(seed):
     np.testing.assert_array_equal(found.probabilities(middle), found.probabilities()[middle:])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("epsilon", [20.0, 1.0, 0.1, 1e-3, 1e-6])
 def test_two_hundred_answers_by_type_classes(epsilon):
     release = [1, 0] * 100

@@ -89,7 +89,7 @@ def test_scales_do_not_matter(power):
 
 def test_two_points_in_any_position_are_exact():
     rng = np.random.default_rng(3)
-    for d in (2, 7, 40):
+    for d in (7, 40):
         m, n = rng.normal(size=(2, d))
         k = covariance(d, d)
         p = GaussianMixture([0.75, 0.25], [m, n], covariances=k)

@@ -76,29 +76,30 @@ def test_poisson_samples_of_normal_noise():
     print("poisson normal", worst)
 
 
-def test_fixed_size_of_normal_noise():
+@pytest.mark.few(3)
+@pytest.mark.parametrize(("sigma", "size", "sample"), DRAWN)
+def test_fixed_size_of_normal_noise(sigma, size, sample):
     worst = (0.0, None)
-    for sigma, size, sample in DRAWN:
-        q = mp.mpf(sample) / size
-        epsilon = levels(sigma, 2.0, sample / size)
-        noise = GaussianMechanism(sigma, 1.0)
-        truth = [oracle.mixture_delta([(1 - q, 0), (q, 2)], [(mp.mpf(1), 0)], mp.mpf(sigma), e) for e in epsilon]
-        row = sigma, size, sample
-        for relation, width in (("replace_one", 1e-9), ("add_or_remove", 1e-4)):
-            step = compose(FixedSizeSampled(noise, size, sample, relation=relation))
-            found = step.log_delta(epsilon, direction="forward")
-            upper = np.asarray(found.upper)
-            width = 0.2 if sample / size < 1e-9 and relation == "add_or_remove" else width
-            holds(found, truth, 0.2 if relation == "replace_one" else width, (*row, relation))
-            wide = max(float(u - mp.log(t)) for u, t in zip(upper, truth, strict=True) if t > 0)
-            worst = max(worst, (wide, (*row, relation)))
-            assert wide <= width, (row, relation, wide)
-        zero = compose(FixedSizeSampled(noise, size, sample, relation="zero_out"))
-        sides = [(1 - q, -1), (q, 1)], [(1 - q, -1), (q, 0)]
-        forward = [oracle.mixture_delta(*sides, mp.mpf(sigma), e) for e in epsilon]
-        backward = [oracle.mixture_delta([(1 - q, 0), (q, 1)], [(mp.mpf(1), 0)], mp.mpf(sigma), e) for e in epsilon]
-        holds(zero.log_delta(epsilon, direction="forward"), forward, 0.2, (*row, "zero"))
-        holds(zero.log_delta(epsilon, direction="backward"), backward, 0.2, (*row, "zero"))
+    q = mp.mpf(sample) / size
+    epsilon = levels(sigma, 2.0, sample / size)
+    noise = GaussianMechanism(sigma, 1.0)
+    truth = [oracle.mixture_delta([(1 - q, 0), (q, 2)], [(mp.mpf(1), 0)], mp.mpf(sigma), e) for e in epsilon]
+    row = sigma, size, sample
+    for relation, width in (("replace_one", 1e-9), ("add_or_remove", 1e-4)):
+        step = compose(FixedSizeSampled(noise, size, sample, relation=relation))
+        found = step.log_delta(epsilon, direction="forward")
+        upper = np.asarray(found.upper)
+        width = 0.2 if sample / size < 1e-9 and relation == "add_or_remove" else width
+        holds(found, truth, 0.2 if relation == "replace_one" else width, (*row, relation))
+        wide = max(float(u - mp.log(t)) for u, t in zip(upper, truth, strict=True) if t > 0)
+        worst = max(worst, (wide, (*row, relation)))
+        assert wide <= width, (row, relation, wide)
+    zero = compose(FixedSizeSampled(noise, size, sample, relation="zero_out"))
+    sides = [(1 - q, -1), (q, 1)], [(1 - q, -1), (q, 0)]
+    forward = [oracle.mixture_delta(*sides, mp.mpf(sigma), e) for e in epsilon]
+    backward = [oracle.mixture_delta([(1 - q, 0), (q, 1)], [(mp.mpf(1), 0)], mp.mpf(sigma), e) for e in epsilon]
+    holds(zero.log_delta(epsilon, direction="forward"), forward, 0.2, (*row, "zero"))
+    holds(zero.log_delta(epsilon, direction="backward"), backward, 0.2, (*row, "zero"))
     print("fixed normal, upper bound", worst)
 
 

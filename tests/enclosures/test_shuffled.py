@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+from bisect import bisect_left
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -285,10 +287,17 @@ def test_cells_of_the_largest_sum(scale, batches):
 
 
 def _ends_of_cells(q, scale, batches, points):
-    """The points that cells end at, from the masses of Q."""
-    above = np.cumsum(q[::-1])[::-1][1:]
-    table = np.array([float(oracle.largest_sum_above(x, scale, batches)) for x in points])
-    return [points[int(np.argmin(np.abs(np.log(table + 1e-300) - math.log(y))))] for y in above]
+    """The points that cells end at, from the masses of Q: by bisection, as masses above a point fall."""
+
+    @cache
+    def log_above(i):
+        return math.log(float(oracle.largest_sum_above(points[i], scale, batches)) + 1e-300)
+
+    def nearest(log):
+        i = min(bisect_left(range(len(points)), -log, key=lambda i: -log_above(i)), len(points) - 1)
+        return min((i, max(i - 1, 0)), key=lambda i: abs(log_above(i) - log))
+
+    return [points[nearest(math.log(y))] for y in np.cumsum(q[::-1])[::-1][1:]]
 
 
 def test_null_records():

@@ -27,7 +27,7 @@ for people, m in ((1, 1), (3, 5), (9, 17), (13, 30), (17, 9)):
             model = FrequencyRelease(panel, prior, noise, clip=clip)
             found = membership_posterior(model, released)
             print(*shown(found.log_odds), *shown(found.entropy), *shown(found.log_evidence), found.mode.tolist())
-            sampled = membership_posterior(model, released, method="gibbs", sweeps=64, temperatures=2, rng=1)
+            sampled = membership_posterior(model, released, method="gibbs", sweeps=16, temperatures=2, rng=1)
             print(*shown(sampled.log_odds), sampled.mode.tolist())
 """
 

@@ -147,7 +147,7 @@ def mixture_of(rng, n, spread, sigma):
     return rng.dirichlet(np.full(n, 0.5)).tolist(), (spread * sigma * rng.normal(size=n)).tolist(), [sigma] * n
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60))])
 def test_one_sigma_contains_the_truth(seed):
     rng = np.random.default_rng(seed)

@@ -151,7 +151,7 @@ CASES = [
 ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_one_attribute(case):
     column, prior, noise, clip = CASES[case]
@@ -274,10 +274,10 @@ def test_several_attributes(model):
     alone = [FrequencyRelease(model.panel, model.prior, model.noise, clip=model.clip, attributes=[j])
              for j in range(model.n_attributes)]
     for kind in ("joint", "marginal"):
-        found = bgp_risk(model, kind=kind, samples=512, rng=1, confidence=0.999)
+        found = bgp_risk(model, kind=kind, samples=256, rng=1, confidence=0.999)
         assert found.kind == "statistical"
         assert all(bgp_risk(one, kind=kind).upper >= found.lower for one in alone)
-    gains = bwma(model, [0.3, 0.7], samples=512, rng=2, confidence=0.999)
+    gains = bwma(model, [0.3, 0.7], samples=256, rng=2, confidence=0.999)
     assert gains.kind == "statistical"
     assert all((bwma(one, [0.3, 0.7]).lower <= gains.upper).all() for one in alone)
 
@@ -294,11 +294,11 @@ def test_drawn_releases_of_several_attributes_that_reduce_to_one_number():
         model = FrequencyRelease(Panel([[1, 1, 0], [0, 0, 1], [1, 1, 0]]), prior, GaussianNoise(0.3))
         for kind in ("joint", "marginal"):
             known = bgp_risk(model, kind=kind)
-            drawn = bgp_risk(model, kind=kind, method="monte_carlo", samples=512, rng=1, confidence=0.999)
+            drawn = bgp_risk(model, kind=kind, method="monte_carlo", samples=128, rng=1, confidence=0.999)
             assert known.kind == "certified"
             assert drawn.lower <= known.value <= drawn.upper
         known = bwma(model, [0.3, 0.7])
-        drawn = bwma(model, [0.3, 0.7], method="monte_carlo", samples=512, rng=2, confidence=0.999)
+        drawn = bwma(model, [0.3, 0.7], method="monte_carlo", samples=128, rng=2, confidence=0.999)
         assert ((drawn.lower <= known.value) & (known.value <= drawn.upper)).all()
 
 

@@ -84,9 +84,17 @@ def bounded_range(width, count, epsilon, points=200):
     middle = max(range(41), key=lambda i: delta(grid[i]))
     low, high = grid[max(middle - 1, 0)], grid[min(middle + 1, 40)]
     golden = (mp.sqrt(5) - 1) / 2
-    for _ in range(120):
-        a, b = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, b) if delta(a) > delta(b) else (a, high)
+    a, b = high - golden * (high - low), low + golden * (high - low)
+    at_a, at_b = delta(a), delta(b)
+    for _ in range(80):  # down to 1e-20 of the range, where the value is off by the square of it
+        if at_a > at_b:
+            high, b, at_b = b, a, at_a
+            a = high - golden * (high - low)
+            at_a = delta(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + golden * (high - low)
+            at_b = delta(b)
     return max(delta(low), delta(high), delta(grid[middle]))
 
 

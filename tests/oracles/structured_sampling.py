@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -98,13 +99,25 @@ def allocation_of_atoms(
     p: list[Fraction], q: list[Fraction], steps: int, times: int, x: Fraction, adds: bool
 ) -> Fraction:
     """delta of a record that takes part in ``times`` of ``steps``, by all outcomes of all steps, at e^epsilon = x."""
-    total = Fraction(0)
+    masses = outcomes_of_allocation(tuple(p), tuple(q), steps, times)
+    return sum((max(Fraction(0), other - x * own if adds else own - x * other) for own, other in masses), Fraction(0))
+
+
+@cache
+def outcomes_of_allocation(
+    p: tuple[Fraction, ...], q: tuple[Fraction, ...], steps: int, times: int
+) -> list[tuple[Fraction, Fraction]]:
+    """Masses of all outcomes with and without the record, those that differ in the order of the steps as one."""
     chosen = list(itertools.combinations(range(steps), times))
-    for outcome in itertools.product(range(len(p)), repeat=steps):
-        other = math.prod((q[i] for i in outcome), start=Fraction(1))
+    found = []
+    for outcome in itertools.combinations_with_replacement(range(len(p)), steps):
+        orders = math.factorial(steps)
+        for i in set(outcome):
+            orders //= math.factorial(outcome.count(i))
+        other = orders * math.prod((q[i] for i in outcome), start=Fraction(1))
         own = Fraction(0)
         for places in chosen:
             laws = (p[i] if n in places else q[i] for n, i in enumerate(outcome))
-            own += math.prod(laws, start=Fraction(1)) / len(chosen)
-        total += max(Fraction(0), other - x * own if adds else own - x * other)
-    return total
+            own += orders * math.prod(laws, start=Fraction(1)) / len(chosen)
+        found.append((own, other))
+    return found

@@ -293,7 +293,7 @@ def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, m
 
     def interrupting(segment):
         sampled.append(segment)
-        if len(sampled) == 40:
+        if len(sampled) == 15:
             os.kill(os.getpid(), signal.SIGINT)
         return summed(segment)
 

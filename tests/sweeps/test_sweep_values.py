@@ -56,7 +56,7 @@ def test_a_stack_of_cells_has_the_bits_of_single_calls(name):
     table = sweep(name, grid=axes)
     assert set(axes) < set(table.names)
     found = rows(table)
-    for row in range(0, len(table), max(1, len(table) // 60)):
+    for row in range(0, len(table), max(1, len(table) // 20)):
         setting = {word: table[word][row] for word in axes}
         single = sweep(name, grid={word: [value] for word, value in setting.items()})
         assert rows(single) == [found[row]], setting
