@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.errors import DomainError
+from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, NumberLike, stacked, with_negative_levels
 from ..base.monotone import monotone
 from ..base.numerics import FloatArray
-from ..distributions import LogRatio
+from ..distributions import GaussianMixture, LogRatio
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, Distribution, dispatch_of, exact_estimate, is_stack
 from .one_dimension import monotone_pieces
@@ -166,6 +166,8 @@ def total_variation(
     >>> total_variation(GaussianMixture.single(0, 1), GaussianMixture.single(2, 1)).value
     0.68268949213708...
     """
+    if isinstance(p, (list, tuple)) or isinstance(q, (list, tuple)):
+        return _of_blocks(p, q, np.zeros(()), sampling_request(total_variation, sampling, options))
     if is_stack(p, q):
         from . import rows_of_stacks
 
@@ -189,6 +191,10 @@ def _hockey_stick(
 ) -> Estimate:
     """The divergences, or their logarithms; the arguments that come first are checked first."""
     both = validate.flag("both", both)
+    if isinstance(p, (list, tuple)) or isinstance(q, (list, tuple)):
+        grid = validate.real("epsilon", epsilon, "a number", lambda e: e == e)
+        result = [_of_blocks(p, q, grid, make_request(), logs, side) for side in ("forward", "backward")[: 1 + both]]
+        return stacked(result, (2,)) if both else result[0]
     dispatch = None if is_stack(p, q) else dispatch_of(p, q)
     grid = validate.real("epsilon", epsilon, "a number", lambda e: e == e)
     request = make_request()
@@ -208,6 +214,30 @@ def _hockey_stick(
     pairs = ((forward, backward), (backward, forward)) if both else ((forward, backward),)
     result = [with_negative_levels(grid, *pair, log=logs, gap=gap) for pair in pairs]
     return stacked(result, (2,)) if both else result[0]
+
+
+def _of_blocks(
+    p: Any, q: Any, epsilon: FloatArray, request: Request, logs: bool = False, direction: str = "forward"
+) -> Estimate:
+    """The divergences of independent blocks of coordinates, listed for P and for Q."""
+    from .reductions import factored_quantities
+
+    for name, blocks in (("p", p), ("q", q)):
+        if not isinstance(blocks, (list, tuple)) or not all(isinstance(block, GaussianMixture) for block in blocks):
+            raise DomainError(
+                f"{name} must be a list of GaussianMixtures where the other is a list; got {validate.shown(blocks)}. "
+                "List the independent blocks of coordinates of both."
+            )
+    if len(p) != len(q) or not p:
+        raise ShapeError(
+            f"q must have as many blocks as p, at least 1; got {len(p)} and {len(q)}. Pair the blocks in one order."
+        )
+    if request.forced:
+        raise DomainError(
+            "method must be 'auto' with lists of independent blocks, which are composed; got one that samples. Drop it."
+        )
+    pairs = list(zip(p, q, strict=True))
+    return factored_quantities.hockey_stick_of_blocks(pairs, epsilon, logs=logs, direction=direction)
 
 
 def _nonnegative_levels(
