@@ -65,7 +65,11 @@ from ..one_dimension.quadrature import NO_DEADLINE, STOPPED, Deadline
 from . import gaussian_spectra
 from .gaussian_sums import gaussian_sum_bounds
 from .independent_factors import (
-    OneDimensionalFactor, equal_measures, independent_factors, is_single_gaussian, product_factors,
+    OneDimensionalFactor,
+    equal_measures,
+    independent_factors,
+    is_single_gaussian,
+    product_factors,
 )
 
 __all__ = [
@@ -153,7 +157,9 @@ def hockey_stick_divergence(
     factor = _only_factor(p, q)
     if factor is None:
         result = _gaussian_hockey_stick(p, q, np.asarray(epsilon, dtype=np.float64), logs)
-        return _composed_hockey_stick(p, q, epsilon, logs) if result is None else result
+        if result is None and product_factors(p, q) is not None:
+            result = hockey_stick_of_blocks([(p, q)], epsilon, logs=logs)
+        return result
     if not isinstance(factor, OneDimensionalFactor):
         return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
@@ -186,25 +192,13 @@ def _gaussian_hockey_stick(p: GaussianMixture, q: GaussianMixture, grid: FloatAr
     return result if logs else result.to("probability")
 
 
-def _composed_hockey_stick(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, logs: bool) -> Estimate | None:
-    """The curve of independent factors, whose losses add up; None where there are none without displacements."""
-    factors = independent_factors(p, q)
-    if factors is None:
-        if product_factors(p, q) is None:
-            return None
-    elif any(factor.displacement for factor in factors):
-        return None
-    return hockey_stick_of_blocks([(p, q)], epsilon, logs=logs)
-
-
 def hockey_stick_of_blocks(
     pairs: list[tuple[GaussianMixture, GaussianMixture]], epsilon: ArrayLike, *, logs: bool, direction: str = "forward"
 ) -> Estimate:
     """The curve of independent blocks of coordinates, each with its pair: that of their composition."""
     composition = import_module("fastpriv").compose(pairs)  # which is built on this room: its public name is called
-    curve = composition.log_delta if logs else composition.delta
-    result: Estimate = curve(epsilon, direction=direction)
-    return result
+    curve: Callable[..., Estimate] = composition.log_delta if logs else composition.delta
+    return curve(epsilon, direction=direction)
 
 
 @_none_if_uninformative

@@ -300,10 +300,7 @@ def _along_path(
     sizes = np.exp(points.value.real - top) * np.abs(turn)
     terms = (np.exp(points.value - top) * turn).real
     weights = np.where(u == 0.0, 1.0, 2.0) * _STEP
-    error, rounding = (
-        0.0,
-        float(weights @ (sizes * np.expm1(points.error + 16 * UNIT_ROUNDOFF * (4 + np.abs(points.value))))),
-    )
+    rounding = float(weights @ (sizes * np.expm1(points.error + 16 * UNIT_ROUNDOFF * (4 + np.abs(points.value)))))
 
     def integral(z: Any, reach: Any, length: Any) -> float:
         """Upper bound of the integral of |F| e^-top along cells of these lengths in discs about z."""
@@ -316,7 +313,7 @@ def _along_path(
     u = (np.arange(n + 1) + 0.5) * step
     speed = 1.0001 * radius * np.cosh(u + step / 2)
     edges = math.fsum(integral(path(u, _ANGLE + b), speed * step / 2, speed * step) for b in (_STRIP, -_STRIP))
-    error += 2 * edges / math.expm1(2 * math.pi * _STRIP / _STEP)
+    error = 2 * edges / math.expm1(2 * math.pi * _STRIP / _STEP)
     step = 2 * _STRIP / _END_CELLS
     angles = _ANGLE - _STRIP + (np.arange(_END_CELLS) + 0.5) * step
     speed = np.full(_END_CELLS, 1.0001 * radius * math.cosh(end))

@@ -133,22 +133,22 @@ def independent_factors(*mixtures: GaussianMixture) -> tuple[OneDimensionalFacto
 
 
 def product_factors(
-    *mixtures: GaussianMixture,
-) -> tuple[tuple[OneDimensionalFactor, ...], tuple[float, ...]] | None:
-    """The coordinates that distinguish mixtures with independent ones, and relative errors of the mixtures' densities.
+    p: GaussianMixture, q: GaussianMixture
+) -> tuple[tuple[OneDimensionalFactor, ...], tuple[float, float]] | None:
+    """Independent factors of two mixtures without displacements, and relative errors of the densities of both.
 
-    None if the mixtures are not of that kind, or nothing but their errors distinguishes them.
+    None if there are no such factors, or nothing but the errors distinguishes the mixtures.
     """
-    sides = [_marginals(p) for p in mixtures]
-    known = [side for side in sides if side is not None]
-    if len(known) < len(sides):
+    factors = () if equal_measures(p, q) else independent_factors(p, q)
+    if factors is not None:
+        return None if any(factor.displacement for factor in factors) else (factors, (0.0, 0.0))
+    of_p, of_q = _marginals(p), _marginals(q)
+    if of_p is None or of_q is None:
         return None
-    factors = []
-    for j, rows in enumerate(zip(*(marginals for marginals, _ in known), strict=True)):
-        factor = _coordinate_factor(*(list(column) for column in zip(*rows, strict=True)), j)
-        if any(mixture != factor.narrow[0] for mixture in factor.narrow):
-            factors.append(factor)
-    return (tuple(factors), tuple(error for _, error in known)) if factors else None
+    columns = (list(zip(*rows, strict=True)) for rows in zip(of_p[0], of_q[0], strict=True))
+    coordinates = [_coordinate_factor(list(w), list(m), list(s), j) for j, (w, m, s) in enumerate(columns)]
+    factors = tuple(factor for factor in coordinates if factor.narrow[0] != factor.narrow[1])
+    return (factors, (of_p[1], of_q[1])) if factors else None
 
 
 def _marginals(p: GaussianMixture) -> tuple[list[tuple[FloatArray, FloatArray, FloatArray]], float] | None:
@@ -157,13 +157,14 @@ def _marginals(p: GaussianMixture) -> tuple[list[tuple[FloatArray, FloatArray, F
         return None
     k, d = len(p), p.dimension
     means, sigmas = p.means.reshape(k, d) + 0.0, np.broadcast_to(p.sigmas.reshape(k, -1), (k, d))
-    marginals, number, combination, product = [], 1, np.zeros(k, dtype=np.int64), np.ones(k)
+    number, combination, product = 1, np.zeros(k, dtype=np.int64), np.ones(k)
+    marginals: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     for m, s in zip(means.T, sigmas.T, strict=True):
         rows, index = distinct_rows(np.stack([m, s], axis=1))
         number *= len(rows)
         if number > k:
             return None
-        weights = np.bincount(index, p.weights) if len(rows) > 1 else np.ones(1)
+        weights = np.asarray(np.bincount(index, p.weights), np.float64) if len(rows) > 1 else np.ones(1)
         combination, product = combination * len(rows) + index, product * weights[index]
         marginals.append((weights, rows[:, 0].copy(), rows[:, 1].copy()))
     if len(np.unique(combination)) < k or not (product > 1e-290).all():
