@@ -117,6 +117,27 @@ def test_beside_other_variances(ratio, y):
         check(f"variances {ratio:g}, y {y:g}", found, truths, np.inf)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_rounded_weights(seed):
+    """The truth is that of the weights as they are, which are no products any more."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(2, 7))
+    shift = GaussianMixture.single(float(2.0 ** rng.integers(-4, 2)), 1.0)
+    sides = []
+    for last in (shift, GaussianMixture.single(0.0, 1.0)):
+        shares = rng.uniform(0.02, 0.98, d)
+        coordinates = [GaussianMixture([x, 1 - x], [0.0, FAR], 1.0) for x in shares]
+        sides.append(product([*coordinates, last], rng))
+    p, q = sides
+    weights = [dict(zip(map(tuple, (x.means[:, :-1]).tolist()), x.weights.tolist(), strict=True)) for x in sides]
+    levels = [0.0, 0.3, 2.0, 9.0]
+    with mp.workdps(50):
+        distance = mpf(float(shift.means.ravel()[0]))
+        truths = [mp.fsum(mpf(w) * products.of_shift(distance, e - mp.log(mpf(w) / mpf(weights[1][key])))
+                          for key, w in weights[0].items()) for e in levels]
+        check(f"{d} rounded weights", log_hockey_stick_divergence(p, q, levels), truths, 1e-4)
+
+
 def test_more_than_64_normal_coordinates_beside_other_kinds():
     """Laplace noise of a tiny loss changes a curve by at most that loss, and takes it off the sums of normal pairs."""
     d = 100
