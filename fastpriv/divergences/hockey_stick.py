@@ -187,7 +187,7 @@ def total_variation(
     >>> total_variation(GaussianMixture.single(0, 1), GaussianMixture.single(2, 1)).value
     0.68268949213708...
     """
-    if isinstance(p, (list, tuple)) or isinstance(q, (list, tuple)):
+    if _lists_blocks(p) or _lists_blocks(q):
         return _of_blocks(p, q, np.zeros(()), sampling_request(total_variation, sampling, options))
     if is_stack(p, q):
         from . import rows_of_stacks
@@ -212,7 +212,7 @@ def _hockey_stick(
 ) -> Estimate:
     """The divergences, or their logarithms; the arguments that come first are checked first."""
     both = validate.flag("both", both)
-    if isinstance(p, (list, tuple)) or isinstance(q, (list, tuple)):
+    if _lists_blocks(p) or _lists_blocks(q):
         grid = validate.real("epsilon", epsilon, "a number", lambda e: e == e)
         result = [_of_blocks(p, q, grid, make_request(), logs, side) for side in ("forward", "backward")[: 1 + both]]
         return stacked(result, (2,)) if both else result[0]
@@ -237,6 +237,10 @@ def _hockey_stick(
     return stacked(result, (2,)) if both else result[0]
 
 
+def _lists_blocks(side: Any) -> bool:
+    return isinstance(side, (list, tuple)) and any(isinstance(block, GaussianMixture) for block in side)
+
+
 def _of_blocks(
     p: Any, q: Any, epsilon: FloatArray, request: Request, logs: bool = False, direction: str = "forward"
 ) -> Estimate:
@@ -244,10 +248,10 @@ def _of_blocks(
     from .reductions import factored_quantities
 
     for name, blocks in (("p", p), ("q", q)):
-        if not (isinstance(blocks, (list, tuple)) and len(blocks) == len(p) > 0 and all(
+        if not (isinstance(blocks, (list, tuple)) and len(blocks) == len(p) and all(
             isinstance(block, GaussianMixture) for block in blocks)):
             raise DomainError(
-                f"{name} must be a list of GaussianMixtures, at least 1 and as many as in the other; got "
+                f"{name} must be a list of GaussianMixtures, as many as in the other list; got "
                 f"{validate.shown(blocks)}. List the independent blocks of coordinates of both in one order."
             )
     if request.forced:
