@@ -2,7 +2,8 @@
  *
  * What they are for, and the bounds: fastpriv/divergences/reductions/gaussian_sums.py. log |h| is taken from |z y|^2 -
  * 2 Re z y where |z y| < 1/2, so that it keeps digits where y is small; each logarithm and angle errs by at most a few u
- * of itself and of |z y| / |h|, a sum over n coordinates by n u of its sizes.
+ * of itself and of |z y| / |h|, a sum over n coordinates by n u of its sizes. The loops are those of
+ * fp_gaussian_sums_loops.h, over blocks of points.
  */
 #ifndef FP_GAUSSIAN_SUMS_H
 #define FP_GAUSSIAN_SUMS_H
@@ -12,42 +13,39 @@
 
 #include "special/fp_elementary.h"
 
-#define FP_GAUSSIAN_COLUMNS 17
+enum { FP_GAUSSIAN_COLUMNS = 17, FP_GAUSSIAN_POINTS = 64 };
 
-/* Columns: sum n log |h|, sum n arg h (0 without `angles`), sums of w2 / h, n y / h and w2 y / h^2 (real and imaginary
- * part each), the least |h / y|, sum 2 n y^2 / |h|^2 + 8 (1 + y + b) w2 / |h|^3, sum w2 / |h|, sum n eta / (1 - eta),
- * the largest eta = |z| moved / |h| and (e + |z| b) / |h|, sum error2 / |h|, and the sizes sum n (|log |h|| + |arg h| +
- * |z y| / |h|) and sum w2 (1 + |z y| / |h|) / |h|. */
+#define FP_LOOPS "composition/fp_gaussian_sums_loops.h"
+#include "common/fp_variants.h"
+
+/* Columns, each of `points` numbers: sum n log |h|, sum n arg h (0 without `angles`), sums of w2 / h, n y / h and
+ * w2 y / h^2 (real and imaginary part each), the least |h / y|, sum 2 n y^2 / |h|^2 + 8 (1 + y + b) w2 / |h|^3, sum
+ * w2 / |h|, sum n eta / (1 - eta), the largest eta = |z| moved / |h| and (e + |z| b) / |h|, sum error2 / |h|, and the
+ * sizes sum n (|log |h|| + |arg h| + |z y| / |h|) and sum w2 (1 + |z y| / |h|) / |h|. */
 static void fp_gaussian_sums(ptrdiff_t points, const double *re, const double *im, ptrdiff_t m, const double *y,
                              const double *w2, const double *n, const double *b, const double *error2, const double *e,
                              int angles, double *out)
 {
-    for (ptrdiff_t i = 0; i < points; i++, out += FP_GAUSSIAN_COLUMNS) {
-        const double size = hypot(re[i], im[i]);
-        for (int k = 0; k < FP_GAUSSIAN_COLUMNS; k++)
-            out[k] = 0.0;
-        out[8] = INFINITY;
-        for (ptrdiff_t j = 0; j < m; j++) {
-            const double v_re = re[i] * y[j], v_im = im[i] * y[j], a = 1.0 - v_re, moved = size * fabs(y[j]);
-            const double large = fmax(fabs(a), fabs(v_im)), r = fmin(fabs(a), fabs(v_im)) / large, square = 1.0 + r * r;
-            const double log_h = moved < 0.5 ? 0.5 * fp_log1p(v_re * (v_re - 2.0) + v_im * v_im)
-                                             : fp_log(large) + 0.5 * fp_log1p(r * r);
-            const double arg = angles ? atan2(-v_im, a) : 0.0;
-            const double far = 1.0 / (large * sqrt(square)), far2 = far * far;
-            /* 1 / h = (a + i v_im) / |h|^2 */
-            const double h_re = a * far * far, h_im = v_im * far * far;
-            const double eta = size * far * ((b[j] + e[j] * fabs(y[j])) / (1.0 - e[j])), along = moved * far;
-            out[0] += n[j] * log_h, out[1] += n[j] * arg;
-            out[2] += w2[j] * h_re, out[3] += w2[j] * h_im;
-            out[4] += n[j] * y[j] * h_re, out[5] += n[j] * y[j] * h_im;
-            out[6] += w2[j] * y[j] * (h_re * h_re - h_im * h_im), out[7] += w2[j] * y[j] * (2.0 * h_re * h_im);
-            out[8] = fmin(out[8], 1.0 / (far * fabs(y[j])));
-            out[9] += 2.0 * n[j] * y[j] * y[j] * far2 + 8.0 * fmax(1.0 + y[j] + b[j], 0.0) * w2[j] * far2 * far;
-            out[10] += w2[j] * far, out[11] += n[j] * eta / (1.0 - eta);
-            out[12] = fmax(out[12], eta), out[13] = fmax(out[13], (e[j] + size * b[j]) * far);
-            out[14] += error2[j] * far;
-            out[15] += n[j] * (fabs(log_h) + fabs(arg) + along), out[16] += w2[j] * far * (1.0 + along);
+    void (*const add)(ptrdiff_t, const double *, const double *, const double *, double, double, double, double, double,
+                      double, double (*)[FP_GAUSSIAN_POINTS]) = FP_SELECT(fp_add_coordinate);
+    double block[FP_GAUSSIAN_COLUMNS][FP_GAUSSIAN_POINTS], size[FP_GAUSSIAN_POINTS];
+    for (ptrdiff_t start = 0; start < points; start += FP_GAUSSIAN_POINTS) {
+        const ptrdiff_t k = points - start < FP_GAUSSIAN_POINTS ? points - start : FP_GAUSSIAN_POINTS;
+        for (ptrdiff_t i = 0; i < k; i++) {
+            size[i] = hypot(re[start + i], im[start + i]);
+            for (int c = 0; c < FP_GAUSSIAN_COLUMNS; c++)
+                block[c][i] = c == 8 ? INFINITY : 0.0;
         }
+        for (ptrdiff_t j = 0; j < m; j++) {
+            add(k, re + start, im + start, size, y[j], w2[j], n[j], b[j], error2[j], e[j], block);
+            for (ptrdiff_t i = 0; angles && i < k; i++) {
+                const double arg = atan2(-im[start + i] * y[j], 1.0 - re[start + i] * y[j]);
+                block[1][i] += n[j] * arg, block[15][i] += n[j] * fabs(arg);
+            }
+        }
+        for (int c = 0; c < FP_GAUSSIAN_COLUMNS; c++)
+            for (ptrdiff_t i = 0; i < k; i++)
+                out[c * points + start + i] = block[c][i];
     }
 }
 

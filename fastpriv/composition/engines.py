@@ -278,7 +278,7 @@ def _by_engine(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Q
     spectra = [(pair.spectrum, float(pair.count)) for pair in pairs]
     known = [(spectrum, count) for spectrum, count in spectra if spectrum is not None]
     if len(known) < len(spectra) or (len(pairs) == 1 and pairs[0].count == 1 and pairs[0].mixtures is not None):
-        return _by_other_engines(pairs, epsilon, quantity)
+        return _by_other_engines([part for pair in pairs for part in pair.coordinates], epsilon, quantity)
     result = LogBounds(*gaussian_sum_bounds(known, epsilon, quantity), {}, "sum along a bent contour")
     wide = _wide_points(result, _WIDEST)
     return _intersect_bounds(result, wide, _by_other_engines(pairs, epsilon[wide], quantity)) if wide.any() else result

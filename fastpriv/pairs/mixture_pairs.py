@@ -20,6 +20,7 @@ from ..divergences import hockey_stick_divergence, renyi_divergence
 from ..divergences.hockey_stick import log_hockey_stick_divergence
 from ..divergences.reductions.gaussian_spectra import GaussianSpectrum, gaussian_spectrum
 from ..divergences.reductions.gaussian_sums import gaussian_sum_bounds, largest_gaussian_loss
+from ..divergences.reductions.independent_factors import independent_factors
 from .log_bounds import LogBounds
 from .protocol import Bounds, DominatingPair, GaussianFit, SampledPair
 
@@ -134,6 +135,13 @@ class GaussianPair(DominatingPair):
     def spectrum(self) -> GaussianSpectrum | None:
         """The loss as a sum over independent coordinates."""
         return gaussian_spectrum(self.p, self.q)
+
+    @property
+    def coordinates(self) -> tuple[DominatingPair, ...]:
+        """A pair for each coordinate, where they are independent."""
+        factors = None if "full" in (self.p.form, self.q.form) else independent_factors(self.p, self.q)
+        mixtures = None if factors is None else [factor.narrow for factor in factors]
+        return (self,) if mixtures is None else tuple(MixturePair(p, q, self.count) for p, q in mixtures)
 
     def log_delta(self, epsilon: FloatArray) -> LogBounds:
         """Logarithm of the hockey-stick divergence."""

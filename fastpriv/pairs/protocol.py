@@ -147,6 +147,11 @@ class DominatingPair(FrozenRecord):
         return None
 
     @property
+    def coordinates(self) -> tuple[DominatingPair, ...]:
+        """Independent pairs that make this one and that have more forms than it has, or this one alone."""
+        return (self,)
+
+    @property
     def labels(self) -> tuple[tuple[Bounds, DominatingPair], ...] | None:
         """Logarithms of probabilities, and pairs, of which one is taken and told."""
         return None

@@ -30,7 +30,7 @@ from ..base.values import distinct_rows
 from ..channels import AnyChannel, Channel, RowPair
 from ..distributions import GaussianMixture
 from ..divergences.reductions.gaussian_spectra import equal_covariances, gaussian_spectrum
-from ..divergences.reductions.independent_factors import equal_measures, independent_factors, is_single_gaussian
+from ..divergences.reductions.independent_factors import is_single_gaussian, product_factors
 from ..mechanisms.categorical import RandomizedResponse
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
@@ -305,19 +305,21 @@ def _reduced(p: GaussianMixture, q: GaussianMixture) -> ReadPair:
     single = is_single_gaussian(p) and is_single_gaussian(q) and not few and not equal_covariances(p, q)
     if single and gaussian_spectrum(p, q) is not None:
         return _ordered(BoundingPairs((GaussianPair(p, q, 1),)))
-    factors = () if equal_measures(p, q) else independent_factors(p, q)
-    if factors is None or any(factor.displacement for factor in factors):
+    product = product_factors(p, q)
+    if product is None:
         raise DomainError(
             f"p and q must be single Gaussians, or mixtures whose means lie on a line, or that have independent "
             f"coordinates, in more than one dimension; got dimension {p.dimension}. Pass what the pair is "
             "dominated by, or a certified curve."
         )
+    factors, errors = product
     gaps = [validate.sum_gap(side.weights) for side in (p, q)]
     dominating: list[DominatingPair] = []
     dominated: list[DominatingPair] = []
     for factor in factors:
         for pairs, mixtures in ((dominating, factor.narrow), (dominated, factor.wide)):
-            relative_errors = [gap + 2.0**-52 for gap in gaps]
+            of_weights = errors if factor is factors[0] else (0.0, 0.0)
+            relative_errors = [gap + 2.0**-52 + 1.01 * error for gap, error in zip(gaps, of_weights, strict=True)]
             pairs.append(MixturePair(mixtures[0], mixtures[1], 1, *relative_errors))
     exact = all(factor.exact for factor in factors)
     return _ordered(BoundingPairs(tuple(dominating), () if exact else (tuple(dominated),)))

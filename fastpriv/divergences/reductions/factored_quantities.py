@@ -1,7 +1,8 @@
 """Quantities of d-dimensional mixtures that are those of one-dimensional ones, with proved bounds.
 
 Every function returns None where ``independent_factors`` finds no reduction. KL and Renyi divergences add over
-independent factors; the others need a single factor that distinguishes P from Q. The bounds include what rounding may
+independent factors; hockey-stick divergences are those of their composition, which is also asked for the factors of
+``product_factors``; the others need a single factor that distinguishes P from Q. The bounds include what rounding may
 have done to the means. Where the one-dimensional bounds are too wide to be of
 use, the result is None too, unless ``certified`` asks for bounds of any width.
 
@@ -48,6 +49,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
+from importlib import import_module
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -62,9 +64,18 @@ from ..one_dimension.closed_forms import LOG_2_PI_E
 from ..one_dimension.quadrature import NO_DEADLINE, STOPPED, Deadline
 from . import gaussian_spectra
 from .gaussian_sums import gaussian_sum_bounds
-from .independent_factors import OneDimensionalFactor, equal_measures, independent_factors, is_single_gaussian
+from .independent_factors import (
+    OneDimensionalFactor,
+    equal_measures,
+    independent_factors,
+    is_single_gaussian,
+    product_factors,
+)
 
-__all__ = ["entropy", "hockey_stick_divergence", "jensen_shannon", "mutual_information", "renyi_divergence"]
+__all__ = [
+    "entropy", "hockey_stick_divergence", "hockey_stick_of_blocks", "jensen_shannon", "mutual_information",
+    "renyi_divergence",
+]
 
 _MAX_MASS = 1.00001  # exceeds every total weight, at most 1 + 1e-9, times the rounding of an error bound
 # bound: none - bounds wider than both of these, absolutely and relatively, say no more than a sample would
@@ -142,10 +153,13 @@ def hockey_stick_divergence(
     p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, *, logs: bool = False, deadline: Deadline = NO_DEADLINE,
     n_jobs: int | None = None,
 ) -> Estimate | None:
-    """H_{e^epsilon}(P||Q) or its logarithm, of two Gaussians, or where one factor alone distinguishes P from Q."""
+    """H_{e^epsilon}(P||Q) or its logarithm, of two Gaussians, or where independent factors distinguish P from Q."""
     factor = _only_factor(p, q)
     if factor is None:
-        return _gaussian_hockey_stick(p, q, np.asarray(epsilon, dtype=np.float64), logs)
+        result = _gaussian_hockey_stick(p, q, np.asarray(epsilon, dtype=np.float64), logs)
+        if result is None and product_factors(p, q) is not None:
+            result = hockey_stick_of_blocks([(p, q)], epsilon, logs=logs)
+        return result
     if not isinstance(factor, OneDimensionalFactor):
         return _zero_divergence("log probability" if logs else "probability", np.shape(epsilon))
     grid = np.asarray(epsilon, dtype=np.float64)
@@ -176,6 +190,15 @@ def _gaussian_hockey_stick(p: GaussianMixture, q: GaussianMixture, grid: FloatAr
         method=f"sum along a bent contour, {int(spectrum.counts.sum())} independent coordinates",
     )
     return result if logs else result.to("probability")
+
+
+def hockey_stick_of_blocks(
+    pairs: list[tuple[GaussianMixture, GaussianMixture]], epsilon: ArrayLike, *, logs: bool, direction: str = "forward"
+) -> Estimate:
+    """The curve of independent blocks of coordinates, each with its pair: that of their composition."""
+    composition = import_module("fastpriv").compose(pairs)  # which is built on this room: its public name is called
+    curve: Callable[..., Estimate] = composition.log_delta if logs else composition.delta
+    return curve(epsilon, direction=direction)
 
 
 @_none_if_uninformative

@@ -90,13 +90,10 @@ def gaussian_spectrum(p: GaussianMixture, q: GaussianMixture) -> GaussianSpectru
         )
         z = np.ldexp(p.means[0].astype(np.longdouble) - q.means[0], shift)
         z_error = _EXTENDED_ROUNDOFF * np.abs(z).astype(np.float64)
-        try:
-            gap = s - t
-            gap_error = s_error + t_error + _EXTENDED_ROUNDOFF * np.abs(gap)
-            s_error, t_error, gap_error = (error.astype(np.float64) for error in (s_error, t_error, gap_error))
-            return _enclosed((s, s_error), (t, t_error), (gap, gap_error), z, z_error)
-        except np.linalg.LinAlgError:
-            return None
+        gap = s - t
+        gap_error = s_error + t_error + _EXTENDED_ROUNDOFF * np.abs(gap)
+        s_error, t_error, gap_error = (error.astype(np.float64) for error in (s_error, t_error, gap_error))
+        return _enclosed((s, s_error), (t, t_error), (gap, gap_error), z, z_error)
 
 
 def spectrum_of_sum(signal: Any, noise: FloatArray) -> GaussianSpectrum | None:
@@ -108,10 +105,7 @@ def spectrum_of_sum(signal: Any, noise: FloatArray) -> GaussianSpectrum | None:
         t = t.astype(np.longdouble)
         s, exact, z = gap + t, np.zeros(t.shape), np.zeros(len(t))
         s_error = _EXTENDED_ROUNDOFF * np.abs(s).astype(np.float64)
-        try:
-            return _enclosed((s, s_error), (t, exact), (gap, exact), z.astype(np.longdouble), z)
-        except np.linalg.LinAlgError:
-            return None
+        return _enclosed((s, s_error), (t, exact), (gap, exact), z.astype(np.longdouble), z)
 
 
 def eigenvalue_bounds(spectrum: GaussianSpectrum) -> tuple[FloatArray, FloatArray]:
@@ -235,7 +229,10 @@ def _enclosed(
         parts = [(np.asarray(k, np.float64), e + unit * np.abs(k).astype(np.float64)) for k, e in (
             (s, s_error), (t, t_error), (gap, gap_error))]
         (s, s_error), (t, t_error), (gap, gap_error) = parts
-    g = _congruence(t, gap, kind)
+    try:
+        g = _congruence(t, gap, kind)
+    except np.linalg.LinAlgError:
+        return None
     size = np.abs(g).astype(np.float64)
     gamma = 1.01 * (2 * d + 8) * unit
 

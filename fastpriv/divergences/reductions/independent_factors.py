@@ -7,6 +7,9 @@ mixtures agree drop out. Coordinates on which all of P agree and all of Q agree,
 independent of the rest and of one another. What is left must be one coordinate (standard deviations may differ by
 component) or collinear means.
 
+Products. Components that are all combinations of one component of each coordinate, with weights that are products, have
+independent coordinates. Weights are rounded: a relative error says how far from the density of the factors they are.
+
 One line. If all components of all mixtures have one covariance K and all means lie on c + x u, the likelihoods depend
 on the sample through u' K^-1 (sample - c) alone, which is a sufficient statistic: every f-divergence, Renyi divergence
 and mutual information of label and sample is that of the one-dimensional mixtures sum w_i N(x_i, s^2). Exactly
@@ -46,7 +49,7 @@ from ...distributions import GaussianMixture
 
 __all__ = [
     "FIRST_COMPONENTS", "OneDimensionalFactor", "all_rows_equal", "common_covariance", "equal_measures",
-    "independent_factors", "is_single_gaussian", "row_blocks",
+    "independent_factors", "is_single_gaussian", "product_factors", "row_blocks",
 ]
 
 FIRST_COMPONENTS = 4  # of each mixture, examined before all are: most inputs that do not reduce are found out by these
@@ -54,6 +57,8 @@ FIRST_COMPONENTS = 4  # of each mixture, examined before all are: most inputs th
 _MAX_DISPLACEMENT = 1e-9
 # bound: none - of the diameter of the means; means that are farther from a line relative to it are not reduced
 _MAX_RELATIVE_DISPLACEMENT = 1e-6
+# bound: none - relative error of products of weights up to which they are taken for products that were rounded
+_MAX_WEIGHT_ERROR = 1e-9
 _MAX_EXACT_NUMBERS = 20_000  # numbers in the means up to which collinearity is decided in whole numbers
 _BLOCK_NUMBERS = 1 << 20  # numbers of an array that are compared at a time: 8 MiB
 _MAX_MAGNITUDE = 1e300  # of positions and standard deviations: what ``GaussianMixture`` takes
@@ -125,6 +130,47 @@ def independent_factors(*mixtures: GaussianMixture) -> tuple[OneDimensionalFacto
         if factor is not None:
             return (factor,)
     return _coordinate_factors(weights, means, scales)
+
+
+def product_factors(
+    p: GaussianMixture, q: GaussianMixture
+) -> tuple[tuple[OneDimensionalFactor, ...], tuple[float, float]] | None:
+    """Independent factors of two mixtures without displacements, and relative errors of the densities of both.
+
+    None if there are no such factors, or nothing but the errors distinguishes the mixtures.
+    """
+    factors = () if equal_measures(p, q) else independent_factors(p, q)
+    if factors is not None:
+        return None if any(factor.displacement for factor in factors) else (factors, (0.0, 0.0))
+    of_p, of_q = _marginals(p), _marginals(q)
+    if of_p is None or of_q is None:
+        return None
+    columns = (list(zip(*rows, strict=True)) for rows in zip(of_p[0], of_q[0], strict=True))
+    coordinates = [_coordinate_factor(list(w), list(m), list(s), j) for j, (w, m, s) in enumerate(columns)]
+    factors = tuple(factor for factor in coordinates if factor.narrow[0] != factor.narrow[1])
+    return (factors, (of_p[1], of_q[1])) if factors else None
+
+
+def _marginals(p: GaussianMixture) -> tuple[list[tuple[FloatArray, FloatArray, FloatArray]], float] | None:
+    """Weights, means and standard deviations of each coordinate of a product, and how far from one it is."""
+    if p.form == "full":
+        return None
+    k, d = len(p), p.dimension
+    means, sigmas = p.means.reshape(k, d) + 0.0, np.broadcast_to(p.sigmas.reshape(k, -1), (k, d))
+    number, combination, product = 1, np.zeros(k, dtype=np.int64), np.ones(k)
+    marginals: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    for m, s in zip(means.T, sigmas.T, strict=True):
+        rows, index = distinct_rows(np.stack([m, s], axis=1))
+        number *= len(rows)
+        if number > k:
+            return None
+        weights = np.asarray(np.bincount(index, p.weights), np.float64) if len(rows) > 1 else np.ones(1)
+        combination, product = combination * len(rows) + index, product * weights[index]
+        marginals.append((weights, rows[:, 0].copy(), rows[:, 1].copy()))
+    if len(np.unique(combination)) < k or not (product > 1e-290).all():
+        return None
+    error = float(np.abs(p.weights / product - 1.0).max()) + 4 * (d + 2) * UNIT_ROUNDOFF
+    return (marginals, error) if error <= _MAX_WEIGHT_ERROR else None
 
 
 def _coordinate_factors(weights: Arrays, means: Arrays, scales: Arrays) -> tuple[OneDimensionalFactor, ...] | None:
