@@ -10,7 +10,7 @@ from fastpriv import GaussianMechanism, GaussianMixture
 from fastpriv.composition.atom_sums import atom_bounds
 from fastpriv.composition.common_grids import grid_bounds
 from fastpriv.composition.laplace_sums import laplace_bounds
-from fastpriv.composition.tilted_transforms import composed_log_bounds
+from fastpriv.pairs.tilted_transforms import composed_log_bounds
 from fastpriv.pairs.curve_pairs import CurvePair
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from fastpriv.pairs.discretised_losses import PrivacyLoss

@@ -19,7 +19,7 @@ from fastpriv import (
 )
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition.compositions import certified_curves
-from fastpriv.composition.tilted_transforms import composed_log_bounds
+from fastpriv.pairs.tilted_transforms import composed_log_bounds
 from fastpriv.pairs.discretised_losses import PrivacyLoss, discretised
 from oracles.composition import delta_of_masses
 
