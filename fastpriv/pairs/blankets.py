@@ -57,17 +57,18 @@ _MOST_INPUTS = 16  # of a channel of which all pairs are evaluated
 _MOST_ENTRIES = 2**18  # and of which all are read
 _MOST_REPORTS = 10**6  # more reports count as so many
 _NOISE_CELLS = 1024  # of reports with noise, on either side of the middle
-_CUTS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0, 25.0)  # deviations beyond which reports with noise are revealed
+_CUTS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 16.0)  # deviations beyond which reports with noise are revealed
 _FEW_LEVELS = 8  # up to which the larger number of points is allowed
 _POINTS = {True: (2**13, 2**18), False: (2**10, 2**14)}  # of the lattice, least and most
 _LARGEST_PLACE = {True: 2**14, False: 2**12}  # of V on the lattice
-_LARGEST_LEVEL = 300.0  # epsilon up to which the blanket is used
+_LARGEST_LEVEL = 100.0  # epsilon up to which the blanket is used: squares of V are no overflow
+_WIDEST = 24.0  # deviations between the farther end and a cut, likewise
 # bound: none - the least fall of log delta for which another cut is tried
 _LEAST_GAIN = 0.002
 # bound: none - the largest kappa S
 _LARGEST_EXPONENT = 1e-5
 # bound: none - mass of the blanket below which a report counts as revealed
-_LEAST_MASS = 1e-290
+_LEAST_MASS = 1e-150
 # bound: tested by enclosures/test_blankets - relative error of masses and ratios of cells of normal noise
 _NORMAL_ERROR = 1e-12
 # bound: proved - of cells of Laplace noise, and of entries of channels by exponentials of logarithms
@@ -133,7 +134,7 @@ class BlanketSum(FrozenRecord):
 @lru_cache(maxsize=2**15)  # grids with other tails ask for the same levels
 def _log_bound(curve: BlanketSum, epsilon: float, few: bool) -> float:
     best, n = 0.0, min(curve.n, _MOST_REPORTS)
-    for cells in curve.cuts:
+    for cells in curve.cuts[:: 1 if few else 3]:
         value = max(_log_excess(cells, pair, n, epsilon, few) for pair in cells.pairs)
         if best < 0.0 and value > best - _LEAST_GAIN:
             return min(best, value)
@@ -155,7 +156,7 @@ def _log_excess(cells: CellsOfReports, pair: tuple[int, int], n: int, epsilon: f
     least = excess(cells.ratios, 0, 1)[1]
     most = np.maximum(excess(cells.ratios, 1, 0)[0], mean)
     revealed = float(np.maximum(excess(cells.revealed)[0], 0).sum())
-    points = min(max(_POINTS[few][0], 2 ** math.ceil(math.log2(500 * math.sqrt(n)))), _POINTS[few][1])
+    points = min(max(_POINTS[few][0], 2 ** math.ceil(math.log2((500 if few else 100) * math.sqrt(n)))), _POINTS[few][1])
     deviation = math.sqrt(n * float(cells.blanket @ mean**2))
     h = max(20 * deviation / points, max(float(most.max()), -float(least.min())) / _LARGEST_PLACE[few])
     left = np.floor(least / h).astype(np.int64)
@@ -236,11 +237,15 @@ def _cells_of_noise(distance: float, normal: bool) -> tuple[CellsOfReports, ...]
     """
     result = []
     for cut in _CUTS if normal else (0.0,):
+        if distance + cut > (_WIDEST if normal else _LARGEST_LEVEL):
+            break
         edges = np.linspace(-cut, distance / 2, _NOISE_CELLS + 1)
         shifts = np.array([[0.0], [distance], [0.5 * distance]])
         if normal:
-            below = np.exp(special.log_ndtr(edges - shifts))
-            masses, tails, error = np.diff(below), below[:, :1], _NORMAL_ERROR * (1 + distance) ** 2
+            z = edges - shifts
+            tails = np.exp(special.log_ndtr(-np.abs(z)))
+            masses = np.diff(np.where(z < 0.0, tails, -tails)) + np.diff((z >= 0.0).astype(float))
+            tails, error = tails[:, :1], _NORMAL_ERROR * (1 + distance) ** 2
             logs = distance * (0.5 * distance - edges)
         else:
             signs = np.array([[-1.0], [1.0], [1.0]])  # the end 0 lies left of the cells
