@@ -27,8 +27,6 @@ Noise on a number in an interval of length D, normal or Laplace: the ends are th
 Vectors are no such case.
 """
 
-# bounds: proved - roundings, several times as large as they are
-
 from __future__ import annotations
 
 import itertools
