@@ -198,8 +198,8 @@ class Shuffled(PairObject):
     to 256 reports, not adaptive, one round is exact. Rounds of few reports are composed with bounds
     that are a few percent apart.
 
-    Of other randomisers, not adaptive, ``upper`` is the sum over the privacy blanket rounded up on a lattice, within 2 %
-    of it where delta is above 1e-12 and within 0.2 % of its logarithm elsewhere (normal noise: less precise below
+    Of other randomisers, not adaptive, ``upper`` is the sum over the privacy blanket rounded up on a lattice, within
+    2 % of it where delta is above 1e-12 and within 0.2 % of its logarithm elsewhere (normal noise: less precise below
     1e-6), and ``lower`` belongs to data whose other users all hold one value: near epsilon = 0 they are up to a factor
     of two apart, at larger epsilon and many reports powers of ten. Channels of up to 16 values and unary encodings of
     any size have these bounds, larger channels those of the clone pair; ``lower`` is 0 beyond 16,384 reports. A report
@@ -273,7 +273,9 @@ class Shuffled(PairObject):
             return item.epsilon if item.k > 1 else 0.0
         if isinstance(item, LaplaceMechanism):
             return item._loss_bounds()[1]
-        return math.inf if isinstance(item, GaussianMechanism) else float(ldp_epsilon(None, item).upper)
+        if isinstance(item, GaussianMechanism):
+            return math.inf
+        return float(ldp_epsilon(None, item).upper) + 4 * item.mass_gap  # rows as passed, and divided by their sums
 
     def _bounding_pairs(self) -> BoundingPairs:
         item, local = self.randomizer, self.local_epsilon
