@@ -143,17 +143,11 @@ def _log_bound(curve: BlanketSum, epsilon: float, few: bool) -> float:
 def _log_excess(cells: CellsOfReports, pair: tuple[int, int], n: int, epsilon: float, few: bool) -> float:
     """Upper bound of log delta of a pair of values."""
     x, error = np.exp(np.longdouble(epsilon)), np.longdouble(4 * cells.error)
-
-    def excess(table: FloatArray, above: int = 0, below: int = 0) -> Any:
-        """Upper bounds of the difference of two rows, of the largest and the least entries where there are several."""
-        p, q = table[pair[0]], table[pair[1]]
-        p, q = (p[above], q[below]) if p.ndim > 1 else (p, q)
-        return p - x * q + error * (p + x * q), p - x * q - error * (p + x * q)
-
-    mean = excess(cells.rows)[0] / cells.blanket
-    least = excess(cells.ratios, 0, 1)[1]
-    most = np.maximum(excess(cells.ratios, 1, 0)[0], mean)
-    revealed = float(np.maximum(excess(cells.revealed)[0], 0).sum())
+    (p, q), (f, g), (a, b) = (table[list(pair)] for table in (cells.rows, cells.ratios, cells.revealed))
+    mean = (p - x * q + error * (p + x * q)) / cells.blanket
+    least = f[0] * (1 - error) - x * g[1] * (1 + error)
+    most = np.maximum(f[1] * (1 + error) - x * g[0] * (1 - error), mean)
+    revealed = float(np.maximum(a * (1 + error) - x * b * (1 - error), 0).sum())
     points = min(max(_POINTS[few][0], 2 ** math.ceil(math.log2((500 if few else 100) * math.sqrt(n)))), _POINTS[few][1])
     deviation = math.sqrt(n * float(cells.blanket @ mean**2))
     h = max(20 * deviation / points, max(float(most.max()), -float(least.min())) / _LARGEST_PLACE[few])
@@ -179,7 +173,7 @@ def _log_excess(cells: CellsOfReports, pair: tuple[int, int], n: int, epsilon: f
 def cells_of_reports(randomizer: Any) -> tuple[CellsOfReports, ...]:
     """Reports of a channel, or of noise on a number in an interval of the length of the sensitivity, with several cuts.
 
-    None of a channel that is too large.
+    None of a channel that is too large or has one value, or of noise that hides nothing.
     """
     if isinstance(randomizer, GaussianMechanism):
         sigma, span = normal_noise(randomizer)
@@ -188,11 +182,8 @@ def cells_of_reports(randomizer: Any) -> tuple[CellsOfReports, ...]:
         return _cells_of_noise(randomizer._loss_bounds()[1], normal=False)
     if isinstance(randomizer, UnaryEncoding):
         return (_cells_of_bits(randomizer),)
-    return _cells_of_channel(randomizer)
-
-
-def _cells_of_channel(channel: AnyChannel) -> tuple[CellsOfReports, ...]:
-    if channel.inputs > _MOST_INPUTS or channel.inputs * channel.outputs > _MOST_ENTRIES:
+    channel: AnyChannel = randomizer
+    if not 1 < channel.inputs <= _MOST_INPUTS or channel.inputs * channel.outputs > _MOST_ENTRIES:
         return ()
     rows = np.asarray(channel.matrix(), dtype=np.float64)
     blanket = rows.min(axis=0)

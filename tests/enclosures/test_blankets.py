@@ -35,7 +35,7 @@ def epsilons(local: float) -> list[float]:
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_channels_against_all_data_sets(name, n):
     rows = [[mpmath.mpf(x) for x in row] for row in CHANNELS[name]]
     shuffled = Shuffled(Channel(CHANNELS[name]), n, adaptive=False)
@@ -56,7 +56,7 @@ def random_rows(generator: np.random.Generator) -> np.ndarray:
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 60))])
 def test_random_channels(seed):
     generator = np.random.default_rng(seed)
     table = random_rows(generator)
@@ -109,7 +109,7 @@ def laplace_density(y):
     return 0.5 * np.exp(-np.abs(y))
 
 
-@pytest.mark.parametrize("distance", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("distance", [0.1, 1.0, pytest.param(3.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("noise", ["normal", "laplace"])
 def test_two_reports_of_noise(noise, distance):
     normal = noise == "normal"
@@ -231,6 +231,7 @@ def test_values_and_texts():
         assert (found.lower <= found.upper).all()
         assert (found.upper <= np.asarray(wide_noise.delta([0.0, 1e-3, 5.0]).upper)).all()
     assert compose(Shuffled(GaussianMechanism(1.0, 0.0), 10, adaptive=False)).delta(0.0).upper == 0.0
+    assert compose(Shuffled(Channel([[0.1] * 10]), 10, adaptive=False)).delta(0.0).upper < 1e-14
     wide = Channel(np.full((40, 2), 0.5) + np.linspace(-0.2, 0.2, 40)[:, None] * [1, -1])
     assert compose(Shuffled(wide, 10, adaptive=False)).delta(0.1).upper == compose(Shuffled(wide, 10)).delta(0.1).upper
     for make, text in (
