@@ -275,7 +275,7 @@ class Shuffled(PairObject):
             return item._loss_bounds()[1]
         if isinstance(item, GaussianMechanism):
             return math.inf
-        return float(ldp_epsilon(None, item).upper) + 4 * item.mass_gap  # rows as passed, and divided by their sums
+        return float(ldp_epsilon(None, item).upper + 4 * item.mass_gap)  # rows as passed, and divided by their sums
 
     def _bounding_pairs(self) -> BoundingPairs:
         item, local = self.randomizer, self.local_epsilon
