@@ -325,7 +325,8 @@ class Shuffled(PairObject):
         for bit in bin(self.n - 1)[2:]:
             masses = np.convolve(masses, masses)
             masses = np.convolve(masses, other) if bit == "1" else masses
-        error = 4 * self.n * (largest + 2) * _CONVOLUTION_ERROR + 2 * self.n * cells.error
+        summed = 2 * (cells.blanket.size + cells.revealed.shape[1]) * UNIT_ROUNDOFF
+        error = 4 * self.n * (largest + 2) * _CONVOLUTION_ERROR + 2 * self.n * (cells.error + summed)
         p, q = np.convolve(masses, first), np.convolve(masses, second)
         return bounding_atoms(p, q, np.ones(p.size, dtype=bool), error, error).alternatives
 
