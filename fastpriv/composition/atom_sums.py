@@ -40,7 +40,7 @@ from ..kernels import _type_sums
 from ..pairs.discretised_losses import PrivacyLoss
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import DominatingPair
-from .tilted_transforms import Quantity, composed_log_bounds, log_mass_at_infinity, saddle_point
+from ..pairs.tilted_transforms import Quantity, composed_log_bounds, log_mass_at_infinity, saddle_point
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, exact, logarithm, pair, sum_above, sum_below
 
 __all__ = ["atom_bounds"]

@@ -21,7 +21,7 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..pairs.discretised_losses import PrivacyLoss, refinement
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import USUAL_WIDTH, DominatingPair
-from .tilted_transforms import Quantity, composed_log_bounds, tilted_moments
+from ..pairs.tilted_transforms import Quantity, composed_log_bounds, tilted_moments
 
 __all__ = ["grid_bounds"]
 

@@ -51,6 +51,7 @@ from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, BoolArray, FloatArray
 from ..divergences.reductions.gaussian_sums import gaussian_sum_bounds
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import BoundingPairs, DominatingPair
+from ..pairs.tilted_transforms import log_mass_at_infinity
 from .atom_sums import atom_bounds
 from .common_grids import grid_bounds
 from .contour import contour_bounds, contour_tilts
@@ -59,7 +60,6 @@ from .labelled_sums import labelled_bounds
 from .laplace_sums import laplace_bounds
 from .many_sampled_gaussians import small_rate_bounds
 from .simple_bounds import simple_bounds
-from .tilted_transforms import log_mass_at_infinity
 from .two_sampled_gaussians import two_release_bounds
 
 __all__ = [

@@ -9,6 +9,8 @@ random permutation hides who sent which. Neighbours differ in the data of one us
 * k-ary randomised response, not adaptive: the blanket pair (Balle, Bell, Gascon and Nissim 2019, lemma 5.3) dominates;
   data whose other users all hold a third value are dominated. Of two values, the data are known by the number j of
   ones among the other users: the largest curve over j is the truth.
+* Any other channel of few values, unary encodings, Laplace and normal noise on a number in an interval, not adaptive:
+  the blanket from above, in ``blankets.py``; from below sums of scores, where all other users hold the same value.
 
 Shuffled batches. T batches of an epoch, normal noise on the sum of each; s is the sensitivity of one contribution. If
 the order is revealed, the record is in one known step: a Gaussian mechanism of distance 2 s where a record is replaced
@@ -44,6 +46,7 @@ from ..mechanisms.laplace import LaplaceMechanism
 from ..notions.local import ldp_epsilon
 from .allocations import IMPROVED_DELTAS, AllocationPair
 from .binomials import binomial_log_probabilities
+from .blankets import BlanketSum, CellsOfReports, cells_of_reports
 from .curve_pairs import PairObject, normal_noise
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .discretised_losses import PrivacyLoss, discretised, on_another_grid
@@ -60,6 +63,7 @@ _RTOL = 1e-10
 _MOST_DATA_SETS = 256  # reports of two values up to which every data set is looked at
 _MOST_OF_MIXED_DATA = 4096  # and up to which data of both values are looked at
 _MOST_OF_ONE_DATA_SET = 10**5  # and up to which outcomes are listed
+_LARGEST_SCORE, _MOST_SCORED = 16, 2**14  # of a report, and reports, of which sums of scores are listed
 _MOST_COUNTED = 10**6  # reports over three or more values that are counted by two numbers
 # bound: proved - relative error of masses by convolution, for each report
 _CONVOLUTION_ERROR = 4 * float(np.finfo(np.longdouble).eps)
@@ -68,6 +72,7 @@ _GROUPED_WIDTH = 1e-4
 _GROUPED = 10**5  # reports from which on grids ask for groups
 # bound: none - points of grids of sums over two numbers, a millisecond each, and levels by which their length is found
 _COARSE_POINTS, _SEARCHED = 512, 33
+_FARTHEST = 1e3  # nats of losses that are searched for an end, where they are unbounded
 _MAX_STEPS = 10**9  # batches of an epoch
 _POINTS = 4000  # of the largest of all sums of a null record, where cells may end
 _CELL_RATIO = 0.9  # of the probabilities above the ends of a cell
@@ -84,7 +89,7 @@ class ShuffledPair(DominatingPair):
 
     losses_are_finite = True
 
-    sums: ShuffleSum
+    sums: ShuffleSum | BlanketSum
     count: int
 
     @property
@@ -111,9 +116,9 @@ class ShuffledPair(DominatingPair):
 
     def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
         """Of clones by the outcomes themselves; else by curves on a coarser grid that refines to this one."""
-        if self.sums.form == "clones" or self.sums.k == 2:
+        if isinstance(self.sums, ShuffleSum) and (self.sums.form == "clones" or self.sums.k == 2):
             return clone_loss(self.sums, interval, tail, dominating)
-        points = np.geomspace(1.0, max(self.sums.local_epsilon / interval, 2.0), _SEARCHED)
+        points = np.geomspace(1.0, max(min(self.sums.local_epsilon, _FARTHEST) / interval, 2.0), _SEARCHED)
         within = np.asarray(self.curve(points * interval).upper) > tail
         times = 2 ** max(0, math.ceil(math.log2(float(points[within].max(initial=1.0)) / _COARSE_POINTS)))
         coarse = _coarse_loss(self.repeated(1), interval * times, tail, dominating)
@@ -164,15 +169,15 @@ class Shuffled(PairObject):
 
     Parameters
     ----------
-    randomizer : float, RandomizedResponse, channel or LaplaceMechanism
+    randomizer : float, channel, LaplaceMechanism or GaussianMechanism
         What every user applies to their own data: a number is the local epsilon alone, at least 0 and finite, of any
         randomiser; the local epsilon of a channel is the largest log ratio of its rows, that of a LaplaceMechanism its
-        sensitivity over its scale.
+        sensitivity over its scale. Noise is added to one number of each user in an interval as long as the sensitivity.
     n : int
         Reports that arrive, at most 1e9: those that the shuffler really mixes, not the users who were invited.
     adaptive : bool, default True
-        Whether a user's randomiser may depend on the reports before. False narrows the bounds of RandomizedResponse;
-        other randomisers have no bounds of their own there.
+        Whether a user's randomiser may depend on the reports before. If False, the bounds are those of the randomiser
+        itself, which a GaussianMechanism needs: it has no local epsilon.
 
     Raises
     ------
@@ -191,22 +196,35 @@ class Shuffled(PairObject):
     clone pair or, if not adaptive, the blanket pair: over three or more values up to 1e6 reports these are within a few
     percent up to half of the local epsilon, and near it apart by a factor, up to five in the tests. Over two values up
     to 256 reports, not adaptive, one round is exact. Rounds of few reports are composed with bounds
-    that are a few percent apart. Of other randomisers nothing is known from below.
+    that are a few percent apart.
+
+    Of other randomisers, not adaptive, ``upper`` is the sum over the privacy blanket rounded up on a lattice, within
+    2 % of it where delta is above 1e-12 and within 0.2 % of its logarithm elsewhere (normal noise: less precise below
+    1e-6), and ``lower`` belongs to data whose other users all hold one value: near epsilon = 0 they are up to a factor
+    of two apart, at larger epsilon and many reports powers of ten. Channels of up to 16 values and unary encodings of
+    any size have these bounds, larger channels those of the clone pair; ``lower`` is 0 beyond 16,384 reports. A report
+    on a vector with noise is none of these.
 
     **Accuracy** 1e-10 relative up to 1e6 reports for one round, about 1e-4 for 1e9, also far below 1e-300;
-    ``tests/enclosures/test_shuffled.py``. Milliseconds for 1e4 reports, a second for 1e6 (over
-    three or more values not adaptive: several), several for 1e9.
+    ``tests/enclosures/test_shuffled.py`` and, for blankets, ``test_blankets.py``. Milliseconds for 1e4
+    reports, a second for 1e6 (over three or more values not adaptive: several), several for 1e9; normal noise a second
+    or more for each epsilon.
 
     Source: Feldman, McMillan and Talwar 2021, theorem 3.1; Balle, Bell, Gascon and Nissim 2019, lemma 5.3.
 
     Examples
     --------
-    >>> from fastpriv import RandomizedResponse, compose
+    >>> from fastpriv import LaplaceMechanism, RandomizedResponse, compose
     >>> from fastpriv.pairs import Shuffled
     >>> print(f"{compose(Shuffled(2.0, 10_000)).delta(0.125):.4e}")
     1.6028e-05 [1.6027e-05, 1.6028e-05]
     >>> print(f"{compose(Shuffled(RandomizedResponse(4, 2.0), 1000, adaptive=False)).delta(0.125).upper:.3e}")
     3.397e-03
+    >>> noise = LaplaceMechanism(scale=1.0, sensitivity=1.0)
+    >>> for adaptive in (True, False):
+    ...     print(f"{compose(Shuffled(noise, 1000, adaptive)).delta(0.125).upper:.2e}")
+    7.74e-05
+    1.82e-06
     """
 
     __slots__ = _fields = ("randomizer", "n", "adaptive")
@@ -222,16 +240,19 @@ class Shuffled(PairObject):
                 lambda x: (x >= 0) & (x < np.inf), remedy="Pass RandomizedResponse(k, epsilon), or the epsilon alone.",
             )
         n = validate.count("n", n, 1, _MOST_REPORTS)
-        if not validate.flag("adaptive", adaptive) and not isinstance(randomizer, RandomizedResponse):
+        if not validate.flag("adaptive", adaptive) and isinstance(randomizer, float):
             raise DomainError(
-                f"adaptive must be True for another randomizer than RandomizedResponse; got {adaptive!r} with "
-                f"{validate.shown(randomizer)}. Leave it out."
+                f"adaptive must be True where nothing but a local epsilon is known; got {adaptive!r} with "
+                f"{randomizer!r}. Leave it out, or pass the randomiser itself."
             )
         self._set(randomizer=randomizer, n=n, adaptive=bool(adaptive))
-        if not self.local_epsilon < math.inf:
+        if isinstance(randomizer, GaussianMechanism):
+            normal_noise(randomizer, "randomizer.")
+        if not self.local_epsilon < math.inf and (adaptive or not isinstance(randomizer, GaussianMechanism)):
             raise DomainError(
-                f"randomizer must have a finite local epsilon; got {validate.shown(randomizer)}. Pass a randomiser "
-                "whose releases are all possible for every value, such as RandomizedResponse(k, epsilon)."
+                f"randomizer must have a finite local epsilon, or be a GaussianMechanism with adaptive=False; got "
+                f"{validate.shown(randomizer)}. Pass a randomiser whose releases are all possible for every value, "
+                "such as RandomizedResponse(k, epsilon)."
             )
 
     @property
@@ -252,42 +273,62 @@ class Shuffled(PairObject):
             return item.epsilon if item.k > 1 else 0.0
         if isinstance(item, LaplaceMechanism):
             return item._loss_bounds()[1]
-        return math.inf if isinstance(item, GaussianMechanism) else float(ldp_epsilon(None, item).upper)
+        if isinstance(item, GaussianMechanism):
+            return math.inf
+        return float(ldp_epsilon(None, item).upper + 4 * item.mass_gap)  # rows as passed, and divided by their sums
 
     def _bounding_pairs(self) -> BoundingPairs:
-        clones = ShuffledPair(ShuffleSum("clones", self.n, self.local_epsilon), 1)
-        if isinstance(self.randomizer, float):
-            return BoundingPairs((clones,))
-        if not isinstance(self.randomizer, RandomizedResponse):
-            return BoundingPairs((clones,), ((),))
-        if clones.is_trivial:
-            return BoundingPairs((clones,))
-        if self.randomizer.k == 2:
-            return self._of_two_values(clones)
-        if self.n > _MOST_COUNTED:
-            return BoundingPairs((clones,), ((),))
-        third = ShuffleSum("third_value", self.n, self.local_epsilon, self.randomizer.k)
-        return BoundingPairs((clones if self.adaptive else self._blanket,), ((ShuffledPair(third, 1),),))
+        item, local = self.randomizer, self.local_epsilon
+        if local == 0.0 or isinstance(item, float):
+            return BoundingPairs((ShuffledPair(ShuffleSum("clones", self.n, local), 1),))
+        clones = ShuffledPair(ShuffleSum("clones", self.n, local), 1)
+        if isinstance(item, RandomizedResponse):
+            blanket = ShuffledPair(ShuffleSum("blanket", self.n, local, item.k), 1)
+            if item.k == 2:
+                below = self._of_two_values(local)
+                exact = below and self.n <= _MOST_DATA_SETS and not self.adaptive
+                return BoundingPairs(below[-1] if exact else (clones if self.adaptive else blanket,), below or ((),))
+            if self.n > _MOST_COUNTED:
+                return BoundingPairs((clones,), ((),))
+            third = ShuffledPair(ShuffleSum("third_value", self.n, local, item.k), 1)
+            return BoundingPairs((clones if self.adaptive else blanket,), ((third,),))
+        fallback: DominatingPair = clones
+        if isinstance(item, GaussianMechanism):
+            sigma, span = normal_noise(item)
+            fallback = MixturePair(GaussianMixture.single(span, sigma), GaussianMixture.single(0.0, sigma), 1)
+            if span == 0.0:
+                return BoundingPairs((fallback,))
+        cuts = cells_of_reports(item)
+        blanket = ShuffledPair(BlanketSum(self.n, local, cuts, fallback), 1)
+        above = fallback if self.adaptive or not cuts else blanket
+        return BoundingPairs((above,), self._of_scores(cuts[len(cuts) // 4]) if cuts else ((),))
 
-    @property
-    def _blanket(self) -> ShuffledPair:
-        return ShuffledPair(ShuffleSum("blanket", self.n, self.local_epsilon, self.randomizer.k), 1)
-
-    def _of_two_values(self, clones: ShuffledPair) -> BoundingPairs:
-        """The largest curve over the number of ones among the others, all of them or a few."""
+    def _of_two_values(self, local: float) -> tuple[tuple[DominatingPair, ...], ...]:
+        """The largest curve over the number of ones among the others, all of them or a few; none of many reports."""
         others = self.n - 1
         every = self.n <= _MOST_DATA_SETS
-        above: DominatingPair = clones if self.adaptive else self._blanket
         if self.n > _MOST_OF_ONE_DATA_SET:
-            return BoundingPairs((above,), ((),))
+            return ()
         mixed = (others // 2, 3 * others // 4, others - 2, others - 1) if self.n <= _MOST_OF_MIXED_DATA else ()
         items = range(self.n) if every else (*mixed, others)
-        pairs = tuple(_of_ones(j, others, self.local_epsilon) for j in items)
-        largest = [LargestOfPairs(pairs, fixed, self.local_epsilon, 1)
-                   for fixed in sorted({len(pairs) - 1, (len(pairs) // 2) if every else 0})]
-        if every and not self.adaptive:
-            above = largest[-1]
-        return BoundingPairs((above,), tuple((item,) for item in largest))
+        pairs = tuple(_of_ones(j, others, local) for j in items)
+        return tuple((LargestOfPairs(pairs, fixed, local, 1),)
+                     for fixed in sorted({len(pairs) - 1, (len(pairs) // 2) if every else 0}))
+
+    def _of_scores(self, cells: CellsOfReports) -> tuple[tuple[DominatingPair, ...], ...]:
+        """Sums of scores of the reports, where all other users hold the same value; none of many reports."""
+        if self.n > _MOST_SCORED:
+            return ((),)
+        largest = min(max(_MOST_OF_MIXED_DATA // self.n, 1), _LARGEST_SCORE)
+        first, second, other = cells.scores(largest)
+        masses = np.ones(1, dtype=np.longdouble)
+        for bit in bin(self.n - 1)[2:]:
+            masses = np.convolve(masses, masses)
+            masses = np.convolve(masses, other) if bit == "1" else masses
+        summed = 2 * (cells.blanket.size + cells.revealed.shape[1]) * UNIT_ROUNDOFF
+        error = 4 * self.n * (largest + 2) * _CONVOLUTION_ERROR + 2 * self.n * (cells.error + summed)
+        p, q = np.convolve(masses, first), np.convolve(masses, second)
+        return bounding_atoms(p, q, np.ones(p.size, dtype=bool), error, error).alternatives
 
 
 class ShuffledBatches(PairObject):

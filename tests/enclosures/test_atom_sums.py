@@ -11,8 +11,8 @@ from mpmath import exp, mpf
 from fastpriv.composition import atom_sums
 from fastpriv.composition.atom_sums import atom_bounds
 from fastpriv.composition.common_grids import grid_bounds
-from fastpriv.composition.tilted_transforms import log_mass_at_infinity
 from fastpriv.pairs.discrete_pairs import DiscretePair
+from fastpriv.pairs.tilted_transforms import log_mass_at_infinity
 from oracles.composition import binomial_log_delta, delta_of_atoms
 
 UNITS = 2**40

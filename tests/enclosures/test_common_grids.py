@@ -10,13 +10,13 @@ from fastpriv import GaussianMechanism, GaussianMixture
 from fastpriv.composition.atom_sums import atom_bounds
 from fastpriv.composition.common_grids import grid_bounds
 from fastpriv.composition.laplace_sums import laplace_bounds
-from fastpriv.composition.tilted_transforms import composed_log_bounds
 from fastpriv.pairs.curve_pairs import CurvePair
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from fastpriv.pairs.discretised_losses import PrivacyLoss
 from fastpriv.pairs.laplace_pairs import LaplacePair
 from fastpriv.pairs.measured_losses import LossPair
 from fastpriv.pairs.mixture_pairs import MixturePair
+from fastpriv.pairs.tilted_transforms import composed_log_bounds
 from oracles.composition import composed_masses
 
 STEPS = {

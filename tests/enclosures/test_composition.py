@@ -19,8 +19,8 @@ from fastpriv import (
 )
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition.compositions import certified_curves
-from fastpriv.composition.tilted_transforms import composed_log_bounds
 from fastpriv.pairs.discretised_losses import PrivacyLoss, discretised
+from fastpriv.pairs.tilted_transforms import composed_log_bounds
 from oracles.composition import delta_of_masses
 
 ONE = GaussianMixture.single(0.0, 1.0)

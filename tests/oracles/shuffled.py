@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 
 import mpmath
+import numpy as np
 
 
 def positive_part(p: dict, q: dict, epsilon: float):
@@ -92,10 +94,14 @@ def histogram(rows: list[list], data: tuple[int, ...]) -> dict:
 
 def worst_data_set(n: int, k: int, local_epsilon: float, epsilon: float):
     """The largest delta over all neighbouring data of n users."""
-    rows = response(k, local_epsilon)
+    return worst_data_set_of_rows(response(k, local_epsilon), n, epsilon)
+
+
+def worst_data_set_of_rows(rows: list[list], n: int, epsilon: float):
+    """The same of any channel."""
     best = mpmath.mpf(0)
-    for others in itertools.combinations_with_replacement(range(k), n - 1):
-        laws = [histogram(rows, (x, *others)) for x in range(k)]
+    for others in itertools.combinations_with_replacement(range(len(rows)), n - 1):
+        laws = [histogram(rows, (x, *others)) for x in range(len(rows))]
         best = max(best, *(positive_part(p, q, epsilon) for p, q in itertools.permutations(laws, 2)))
     return best
 
@@ -124,6 +130,30 @@ def blanket(n: int, k: int, local_epsilon: float, epsilon: float):
                                                     * mpmath.factorial(rest) * mpmath.factorial(n - m))
                     total += weight * p ** (first + second) * ((k - 2) * p) ** rest * (1 - k * p) ** (n - m) * excess
     return total / n
+
+
+def blanket_of_rows(rows: list[list], n: int, epsilon: float):
+    """The largest E (sum of V)^+ / n of all pairs of values, V = (R(y|x) - e^epsilon R(y|x')) / b(y) of mass b(y)."""
+    x = mpmath.exp(mpmath.mpf(epsilon))
+    blanket = [min(column) for column in zip(*rows, strict=True)]
+    best = mpmath.mpf(0)
+    for p, q in itertools.permutations(rows, 2):
+        sums = {mpmath.mpf(0): mpmath.mpf(1)}
+        atoms = [(mpmath.mpf(0), 1 - sum(blanket, mpmath.mpf(0)))]
+        atoms += [((a - x * b) / c, mpmath.mpf(c)) for a, b, c in zip(p, q, blanket, strict=True) if c > 0]
+        for _ in range(n):
+            after: Counter = Counter()
+            for (size, mass), (step, weight) in itertools.product(sums.items(), atoms):
+                after[mpmath.nstr(size + step, 25)] += mass * weight
+            sums = {mpmath.mpf(key): mass for key, mass in after.items()}
+        best = max(best, sum((size * mass for size, mass in sums.items() if size > 0), mpmath.mpf(0)) / n)
+    return best
+
+
+def two_reports(first, second, third, epsilon: float) -> float:
+    """Delta of two shuffled reports by masses of cells under the values x and x', and that of the other user."""
+    excess = np.multiply.outer(first - math.exp(epsilon) * second, third)
+    return float(np.maximum(excess + excess.T, 0.0).sum() / 2)
 
 
 def twice(p: dict, q: dict) -> tuple[dict, dict]:

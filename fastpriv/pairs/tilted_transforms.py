@@ -41,7 +41,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
-from ..pairs.discretised_losses import PrivacyLoss
+from .discretised_losses import PrivacyLoss
 
 __all__ = ["Quantity", "composed_log_bounds", "log_mass_at_infinity", "saddle_point", "tilted_moments"]
 
@@ -72,6 +72,7 @@ _MAX_POINTS = 2**22  # of a transform: 64 MiB of long doubles and as much for th
 # bound: none - width of the bracket of a logarithm up to which a tilt serves another epsilon
 _ACCEPTED_WIDTH = 1e-11
 _CHERNOFF_SCALES = np.array([1.0, 3.0, 7.0, 11.0, 16.0, 30.0])  # orders of Chernoff's bound, times the deviation
+_RARE_EXPONENT = 20.0  # the least order, times the largest loss: for losses that are rare and very large
 
 
 def composed_log_bounds(
@@ -333,7 +334,8 @@ def _chernoff(
 ) -> tuple[FloatArray, FloatArray]:
     """Orders eta, and the logarithms of E e^(eta S) under q, rounded up; a negative interval mirrors S."""
     widest = max(float(np.abs(k).max()) * abs(interval) for _, k, _ in tilted)
-    orders = np.minimum(_CHERNOFF_SCALES / deviation, _LARGEST_EXPONENT / max(widest, 1e-300))
+    widest = max(widest, 1e-300)
+    orders = np.minimum(np.append(_CHERNOFF_SCALES / deviation, _RARE_EXPONENT / widest), _LARGEST_EXPONENT / widest)
     logs = np.zeros(orders.size)
     for q, k, count in tilted:
         double, offsets = q.astype(np.float64), k * interval
