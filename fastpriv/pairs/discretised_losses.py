@@ -34,6 +34,7 @@ the curve everywhere: each mass is then rounded outward to a double.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,31 +69,36 @@ class PrivacyLoss(ValueObject):
     infinity_mass: float
 
 
-def discretised(forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool) -> PrivacyLoss:
-    """The privacy loss of P against Q on the grid, from above or from below."""
-    first, start, heights = _curve_on_grid(forward, backward, interval, tail_mass, dominating)
+def discretised(
+    forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool, origin: float = 0.0
+) -> PrivacyLoss:
+    """The privacy loss of P against Q on the grid, from above or from below, less the ``origin`` <= 0 of the grid."""
+    first, start, heights = _curve_on_grid(forward, backward, interval, tail_mass, dominating, origin)
     return PrivacyLoss(first, interval, _masses(start, heights, interval, up=dominating), float(heights[-1]))
 
 
 def _curve_on_grid(
-    forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool
+    forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool, origin: float
 ) -> tuple[int, Any, LongDoubleArray]:
     """The first point, and the heights at x = 0 and at every point of a curve nowhere below delta, or nowhere above.
 
     The curve is linear between the points and constant beyond the last.
     """
-    last = _end_of_grid(forward, interval, tail_mass)
-    first = -_end_of_grid(backward, interval, tail_mass)
+    shift = math.ceil(-origin / interval)
+    last = _end_of_grid(forward, interval, tail_mass) + shift
+    first = shift - _end_of_grid(backward, interval, tail_mass)
+    losses = origin + np.arange(first, last + 1) * np.longdouble(interval)
     if dominating:
-        upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+        upper = _bounds_on_grid(forward, backward, losses, "upper")
         item = np.longdouble(1)
         return first, item, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), item))
     if last - first < 2:
         first, last = first - 1, last + 1
-    lower = _bounds_on_grid(forward, backward, first, last, interval, "lower")
-    upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+        losses = origin + np.arange(first, last + 1) * np.longdouble(interval)
+    lower = _bounds_on_grid(forward, backward, losses, "lower")
+    upper = _bounds_on_grid(forward, backward, losses, "upper")
     scale = 1 - np.longdouble(_SLACK)
-    return first, scale, np.asarray(_heights_below(first, lower, upper, interval) * scale)
+    return first, scale, np.asarray(_heights_below(losses[0], lower, upper, interval) * scale)
 
 
 def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
@@ -118,35 +124,33 @@ def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
     return high
 
 
-def _bounds_on_grid(
-    forward: Curve, backward: Curve, first: int, last: int, interval: float, side: str
-) -> LongDoubleArray:
-    """Bounds of delta at the exact multiples of the interval, of which doubles are within half a step.
+def _bounds_on_grid(forward: Curve, backward: Curve, losses: LongDoubleArray, side: str) -> LongDoubleArray:
+    """Bounds of delta at the points of the grid, of which doubles are within half a step.
 
     Delta falls in epsilon: an upper bound is taken at the next double below, a lower bound at the next above.
     """
-    upper = side == "upper"
+    upper, ahead = side == "upper", losses >= 0.0
 
-    def bounds(curve: Curve, count: int, toward_zero: bool) -> FloatArray:
-        multiples: FloatArray = np.arange(1, count + 1, dtype=np.float64) * interval
-        shifted = np.maximum(next_below(multiples), 0.0) if toward_zero else next_above(multiples)
-        return np.asarray(getattr(certified(curve, np.concatenate([[0.0], shifted])), side))
+    def bounds(curve: Curve, exact: LongDoubleArray, toward_zero: bool) -> FloatArray:
+        levels = exact.astype(np.float64)
+        shifted = np.maximum(next_below(levels), 0.0) if toward_zero else next_above(levels)
+        return np.clip(getattr(certified(curve, np.where(exact == 0.0, 0.0, shifted)), side), 0.0, 1.0)
 
-    right = np.clip(bounds(forward, last, upper), 0.0, 1.0).astype(np.longdouble)
-    left = np.clip(bounds(backward, -first, upper), 0.0, 1.0).astype(np.longdouble)[:0:-1]
-    x = np.exp(np.arange(first, 0) * np.longdouble(interval))
-    return np.asarray(np.concatenate([-np.expm1(np.arange(first, 0) * np.longdouble(interval)) + x * left, right]))
+    right = bounds(forward, losses[ahead], upper)
+    left = bounds(backward, -losses[~ahead][::-1], upper)[::-1]
+    x = np.exp(losses[~ahead])
+    return np.asarray(np.concatenate([-np.expm1(losses[~ahead]) + x * left, right.astype(np.longdouble)]))
 
 
-def _heights_below(first: int, lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> LongDoubleArray:
-    """The value at each point of the grid of the function that stays below delta, and is 1 at x = 0."""
+def _heights_below(first: Any, lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> LongDoubleArray:
+    """The value at each point of the grid, from the loss ``first`` on, of the function below delta that is 1 at 0."""
     heights = lower.copy()
     heights[-1] = 0.0
     heights[-2] = min(lower[-2], lower[-1])
     fall = np.maximum(lower[:-1] - upper[1:], 0.0)  # of delta over each interval, at least
     beside = lower[1:-1] + fall[1:] * np.exp(-np.longdouble(interval))
     heights[:-2] = np.minimum(lower[:-2], beside)
-    heights[0] = min(heights[0], -np.expm1(first * np.longdouble(interval)))
+    heights[0] = min(heights[0], -np.expm1(first))
     return heights
 
 

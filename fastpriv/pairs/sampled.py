@@ -641,6 +641,8 @@ class TruncatedPoissonSampled(PairObject):
 
 def _truncated(noise: _Noise, size: int, rate: float, cap: int, relation: str) -> BoundingPairs:
     """A Poisson sample with a cap: the sum of the curves of the two labels, between concrete data sets."""
+    if rate == 1.0 and cap < size:  # all are drawn, and the record takes the place of another one
+        return _drawn(noise, Fraction(cap, size), relation)
     result = overflow(size, rate, cap)
     small = _taking_part(noise, Fraction(rate), relation)
     if result is None:
