@@ -90,7 +90,7 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
             continue
         theta, deviation, lowest = tilted_moments(losses, largest)
         wanted = max(math.exp(max(lowest, -600.0)) * _TAIL_SHARE / count, least_tail)
-        wanted = max(10.0 ** math.floor(math.log10(wanted)), least_tail)
+        wanted = max(10.0 ** (4 * math.floor(math.log10(wanted) / 4)), least_tail)  # as for epsilons near this one
         finest = math.sqrt(8.0 / (count * (theta * (theta + 1.0) / width + least_slope)))
         longest = max(len(loss.masses) for loss, _ in losses) * interval
         finest = max(finest, longest / points, 24.0 * deviation / transformed, _FINEST)

@@ -89,27 +89,26 @@ def _curve_on_grid(
     first = shift - _end_of_grid(backward, interval, tail_mass)
     losses = origin + np.arange(first, last + 1) * np.longdouble(interval)
     if dominating:
-        upper = _bounds_on_grid(forward, backward, losses, "upper")
+        upper = _bounds_on_grid(forward, backward, losses, ("upper",))[0]
         item = np.longdouble(1)
         return first, item, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), item))
     if last - first < 2:
         first, last = first - 1, last + 1
         losses = origin + np.arange(first, last + 1) * np.longdouble(interval)
-    lower = _bounds_on_grid(forward, backward, losses, "lower")
-    upper = _bounds_on_grid(forward, backward, losses, "upper")
+    lower, upper = _bounds_on_grid(forward, backward, losses, ("lower", "upper"))
     scale = 1 - np.longdouble(_SLACK)
     return first, scale, np.asarray(_heights_below(losses[0], lower, upper, interval) * scale)
 
 
 def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
-    """The least i found with delta(i h) at most ``tail_mass`` above what it is at the end of the longest grid."""
-    floor = float(certified(curve, np.array(_MAX_POINTS * interval)).lower)
-    limit = floor * (1 + _SLACK) + tail_mass
-    low, high = 0, _MAX_POINTS
-    while high - low > 1:
+    """An i with delta(i h) at most ``tail_mass`` above what it is at the end of the longest grid: nearly the least."""
+    low, high, floor = 0, _MAX_POINTS, math.nan
+    while high - low > 1 + high // _SEARCH_POINTS:
         grid = np.unique(np.round(np.geomspace(low + 1, high, _SEARCH_POINTS)).astype(np.int64) if low == 0
                          else np.linspace(low + 1, high, _SEARCH_POINTS).astype(np.int64))
-        small = np.flatnonzero(certified(curve, np.asarray(grid * interval, dtype=np.float64)).upper <= limit)
+        heights = certified(curve, np.asarray(grid * interval, dtype=np.float64))
+        floor = float(np.asarray(heights.lower)[-1]) if math.isnan(floor) else floor
+        small = np.flatnonzero(heights.upper <= floor * (1 + _SLACK) + tail_mass)
         if not small.size:
             break
         high = int(grid[small[0]])
@@ -124,22 +123,25 @@ def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
     return high
 
 
-def _bounds_on_grid(forward: Curve, backward: Curve, losses: LongDoubleArray, side: str) -> LongDoubleArray:
+def _bounds_on_grid(
+    forward: Curve, backward: Curve, losses: LongDoubleArray, sides: tuple[str, ...]
+) -> list[LongDoubleArray]:
     """Bounds of delta at the points of the grid, of which doubles are within half a step.
 
     Delta falls in epsilon: an upper bound is taken at the next double below, a lower bound at the next above.
     """
-    upper, ahead = side == "upper", losses >= 0.0
+    ahead = losses >= 0.0
 
-    def bounds(curve: Curve, exact: LongDoubleArray, toward_zero: bool) -> FloatArray:
+    def bounds(curve: Curve, exact: LongDoubleArray) -> list[FloatArray]:
         levels = exact.astype(np.float64)
-        shifted = np.maximum(next_below(levels), 0.0) if toward_zero else next_above(levels)
-        return np.clip(getattr(certified(curve, np.where(exact == 0.0, 0.0, shifted)), side), 0.0, 1.0)
+        moved = [np.maximum(next_below(levels), 0.0) if side == "upper" else next_above(levels) for side in sides]
+        result = certified(curve, np.concatenate([np.where(exact == 0.0, 0.0, row) for row in moved]))
+        return [np.clip(np.split(getattr(result, side), len(sides))[i], 0.0, 1.0) for i, side in enumerate(sides)]
 
-    right = bounds(forward, losses[ahead], upper)
-    left = bounds(backward, -losses[~ahead][::-1], upper)[::-1]
+    right, left = bounds(forward, losses[ahead]), bounds(backward, -losses[~ahead][::-1])
     x = np.exp(losses[~ahead])
-    return np.asarray(np.concatenate([-np.expm1(losses[~ahead]) + x * left, right.astype(np.longdouble)]))
+    return [np.concatenate([-np.expm1(losses[~ahead]) + x * b[::-1], a.astype(np.longdouble)])
+            for a, b in zip(right, left, strict=True)]
 
 
 def _heights_below(first: Any, lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> LongDoubleArray:

@@ -36,6 +36,7 @@ __all__ = [
     "FrozenRecord",
     "GaussianFit",
     "SampledPair",
+    "SymmetricBounds",
     "renyi_of_sum",
     "rounded_outward",
 ]
@@ -270,6 +271,16 @@ class BoundingPairs(FrozenRecord):
         if self.dominated:
             low = max(evaluate(pairs)[0] for pairs in self.dominated)
         return low, high
+
+
+class SymmetricBounds(BoundingPairs):
+    """The same bounds in both orders, as neighbours are: the alternatives hold for either."""
+
+    __slots__ = ()
+
+    def reversed(self) -> BoundingPairs:
+        """The pairs themselves."""
+        return self
 
 
 def rounded_outward(value: Any, error: Any) -> Bounds:

@@ -63,7 +63,7 @@ from .curve_pairs import CurvePair, PairObject, normal_noise
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .mixture_pairs import MixturePair
-from .protocol import BoundingPairs, DominatingPair
+from .protocol import BoundingPairs, DominatingPair, SymmetricBounds
 from .readers import hashable_pair, read_pair
 from .sampled_curves import (
     AddedCurve,
@@ -100,15 +100,6 @@ _LEAST_LOG, _LARGEST_ERROR = -600.0, 1e-9
 _EXTENDED = 32 * float(np.finfo(np.longdouble).eps)
 # The pair of a record that is never used
 _NOTHING = BoundingPairs((DiscretePair(np.ones(1), np.ones(1), 1),))
-
-
-class _Symmetric(BoundingPairs):
-    """The same bounds in both orders, as neighbours are: the alternatives hold for either."""
-
-    __slots__ = ()
-
-    def reversed(self) -> BoundingPairs:
-        return self
 
 
 def _log_ends(x: Ends) -> Ends:
@@ -245,7 +236,7 @@ def _drawn(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
     if relation == "replace_one":
         curve, placed = _curve(_base(noise, 2), rate), _removal(noise, rate, 2).alternatives[0]
         reversed_pairs = tuple(pair.reversed() for pair in placed)
-        return _Symmetric(
+        return SymmetricBounds(
             (LogCurvePair(curve, curve, 1),), (placed, reversed_pairs, _replacement(noise, rate).alternatives[0])
         )
     if isinstance(noise, LaplaceMechanism):
@@ -278,7 +269,7 @@ def _drawn_again(noise: _Normal | _Geometric, size: int, sample: int, relation: 
     alternatives = [
         noise.pair(_multiples(smaller, 1 - y), _multiples(smaller, -1 - y)).alternatives[0] for y in (-1, 1, 0)
     ]
-    return _Symmetric((LogCurvePair(curve, curve, 1),), tuple(alternatives))
+    return SymmetricBounds((LogCurvePair(curve, curve, 1),), tuple(alternatives))
 
 
 def _multiples(weights: Shifts, step: int) -> Shifts:
