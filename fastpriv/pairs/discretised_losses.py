@@ -12,10 +12,12 @@ these convex functions; between the x_i, v is a chord and delta is convex; beyon
 falls. So v is nowhere below delta, and the kinks of v are the masses.
 
 From below. Let L_i <= delta(x_i) <= U_i. The line through (x_j, L_j) and (x_{j+1}, U_{j+1}), j = i + 1, lies below
-delta left of x_j, by convexity. Let v_i be the least of L_i and of its height at x_i. Between x_i and x_{i+1} the chord
-of v lies below this line, hence below delta; so does the greatest convex function below all v_i. Left of the first
-point, delta(x) >= 1 - x: with v(0) = 1 and v at most 1 - x at the first point, the chord lies below. v is 0 from the
-last point of the grid on.
+delta left of x_j, by convexity. If v_i is at most L_i and its height at x_i, and v_j <= L_j, then between x_i and x_j
+the chord of v lies below this line, hence below delta. So it does if v_j is at most the height at x_j of the line
+through (x_{i-1}, U_{i-1}) and (x_i, L_i), which lies below delta right of x_i, and v_i <= L_i. Each interval takes what
+lowers v less: where delta has a kink at a point, its intervals lower their other ends. The greatest convex function
+below all v_i is below delta, too. Left of the first point, delta(x) >= 1 - x: with v(0) = 1 and v at most 1 - x at the
+first point, the chord lies below. v is 0 from the last point of the grid on.
 
 For epsilon < 0, delta(x) = 1 - x + x delta'(1/x), with delta' the curve of Q and P.
 
@@ -146,12 +148,17 @@ def _bounds_on_grid(
 
 def _heights_below(first: Any, lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> LongDoubleArray:
     """The value at each point of the grid, from the loss ``first`` on, of the function below delta that is 1 at 0."""
-    heights = lower.copy()
+    heights, step = lower.copy(), np.longdouble(interval)
     heights[-1] = 0.0
-    heights[-2] = min(lower[-2], lower[-1])
     fall = np.maximum(lower[:-1] - upper[1:], 0.0)  # of delta over each interval, at least
-    beside = lower[1:-1] + fall[1:] * np.exp(-np.longdouble(interval))
-    heights[:-2] = np.minimum(lower[:-2], beside)
+    before = np.append(lower[1:-1] + fall[1:] * np.exp(-step), lower[-1])
+    fall = np.maximum(upper[:-2] - lower[1:-1], 0.0) * np.exp(step)  # over the next interval, at most
+    after = lower[1:-1] - fall - _SLACK * (lower[1:-1] + fall)
+    loss = np.where(after >= 0.0, np.append(lower[2:-1], 0.0) - np.append(after[:-1], 0.0), np.inf)
+    chosen = np.append(False, loss < (lower[:-1] - before)[1:])  # intervals whose right end is lowered
+    heights[:-1] = np.where(chosen, lower[:-1], np.minimum(lower[:-1], before))
+    right = np.flatnonzero(chosen) + 1
+    heights[right] = np.minimum(heights[right], after[right - 2])
     heights[0] = min(heights[0], -np.expm1(first))
     return heights
 
