@@ -39,7 +39,8 @@ _FIRST_TAIL, _LEAST_TAIL, _LARGEST_TAIL = 1e-12, 1e-290, 1e-6
 # bound: none - part of delta that may lie beyond the grids of all pairs
 _TAIL_SHARE = 1e-14
 _LOSS_CACHE_SIZE = 16  # discretised pairs that are kept, for searches that ask again
-# bound: proved - relative error of the places of losses whose interval is divided by a whole number
+# bound: proved - relative error of the places of losses whose interval is divided by a whole number, and of the sum of
+#    all least losses
 _PLACE_ERROR = 4 * UNIT_ROUNDOFF
 
 _loss_cache: OrderedDict[tuple[int, float, float, bool], tuple[DominatingPair, PrivacyLoss]] = OrderedDict()
@@ -59,7 +60,7 @@ def grid_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: 
     if interval is None:
         return LogBounds.of_bounds(lower, upper, {"points": 0}, _METHOD)
     least = [pair.count * pair.least_loss for pair in pairs]
-    error, shifted = _loss_error(pairs, interval) - 4 * UNIT_ROUNDOFF * math.fsum(least), epsilon - math.fsum(least)
+    error, shifted = _loss_error(pairs, interval) - _PLACE_ERROR * math.fsum(least), epsilon - math.fsum(least)
     above = [(_on_grid(pair, interval, tail, True), pair.count) for pair in pairs]
     _, upper, cost = composed_log_bounds(above, next_below(shifted - error) if error > 0.0 else shifted)
     below = [(_on_grid(pair, interval, tail, False), pair.count) for pair in pairs]

@@ -261,11 +261,11 @@ def listed_allocation(pair: DominatingPair, steps: int) -> DiscretePair | None:
         rows.append((weight * sum(n * p[i] / q[i] for i, n in zip(used, numbers, strict=True)) / steps, weight))
     if any(0 < x < _LEAST_MASS for row in rows for x in row):
         return None
-    masses = [np.array([np.longdouble(float(x)) + np.longdouble(float(x - Fraction(float(x)))) for x in column])
-              for column in zip(*rows, strict=True)]
+    p_mass, q_mass = (np.array([np.longdouble(float(x)) + np.longdouble(float(x - Fraction(float(x)))) for x in column])
+                      for column in zip(*rows, strict=True))
     g, h = pair.p_relative_error, pair.q_relative_error
     errors = 1.01 * (g + (steps - 1) * h) + 2.0**-60, 1.01 * steps * h + 2.0**-60
-    item = bounding_atoms(*masses, (masses[0] > 0.0) & (masses[1] > 0.0), *errors).dominating[0]
+    item = bounding_atoms(p_mass, q_mass, (p_mass > 0.0) & (q_mass > 0.0), *errors).dominating[0]
     return item if isinstance(item, DiscretePair) else None
 
 

@@ -88,7 +88,7 @@ def _curve_on_grid(
     """
     shift = math.ceil(-origin / interval)
     last = _end_of_grid(forward, interval, tail_mass) + shift
-    first = shift - _end_of_grid(backward, interval, tail_mass)
+    first = max(shift - _end_of_grid(backward, interval, tail_mass), 0 if origin < 0.0 else -_MAX_POINTS)
     losses = origin + np.arange(first, last + 1) * np.longdouble(interval)
     if dominating:
         upper = _bounds_on_grid(forward, backward, losses, ("upper",))[0]

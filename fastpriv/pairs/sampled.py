@@ -328,16 +328,17 @@ def _poisson(base: Any, rate: Fraction) -> BoundingPairs:
         raise DomainError(
             f"base must tell which secret has the record; got {validate.shown(base)}. Pass a tuple (p, q), p with it."
         )
+    pairs = read.forward.dominating
+    if len(pairs) != 1 or not isinstance(pairs[0], (DiscretePair, CurvePair, LaplacePair, LogCurvePair, MixturePair)):
+        raise DomainError(
+            "base must be a pair of distributions or curves, or a Composition; got "
+            f"{validate.shown(base)}. Pass compose(base), of which the privacy curve is sampled."
+        )
     made = [_poisson_of_pair(pairs, rate) for pairs in (read.forward.dominating, *read.forward.dominated)]
     return BoundingPairs(made[0].dominating, tuple(item.alternatives[0] for item in made[1:]) or made[0].dominated)
 
 
 def _poisson_of_pair(pairs: tuple[DominatingPair, ...], rate: Fraction) -> BoundingPairs:
-    if len(pairs) != 1 or not isinstance(pairs[0], (DiscretePair, CurvePair, LaplacePair, LogCurvePair, MixturePair)):
-        raise DomainError(
-            f"base must be a pair whose curve is known; got {len(pairs)} of them, the first a "
-            f"{type(pairs[0]).__name__}. Pass compose(base)."
-        )
     pair, q = pairs[0], np.longdouble(float(rate))
     if isinstance(pair, DiscretePair):
         with_record, without = (x.astype(np.longdouble) for x in (pair.p, pair.q))
@@ -550,7 +551,8 @@ class FixedSizeSampled(PairObject):
         noise = _line(self.base, "a sample of fixed size")
         if again and isinstance(noise, LaplaceMechanism):
             raise DomainError(
-                f"base must have normal or geometric noise where replacement=True; got {base!r}. Leave replacement out."
+                f"base must have normal or geometric noise where replacement=True; got {base!r}. Leave replacement "
+                "out, or pass a GeometricMechanism: mixtures of many Laplace distributions have no curve here."
             )
         if again and neighbours == "zero_out":
             raise DomainError(
