@@ -45,12 +45,12 @@ def test_brackets_contain_exact_ones(name, width):
 @pytest.mark.parametrize(
     ("step", "width"),
     [
-        (PoissonSampled(LaplaceMechanism(1.0), rate=0.01), 2e-5),
-        (PoissonSampled(LaplaceMechanism(0.05), rate=0.9), 2e-5),
-        (PoissonSampled(LaplaceMechanism(2.0), rate=0.25, relation="replace_one"), 2e-5),
-        (FixedSizeSampled(GaussianMechanism(2.0, 1.0), 64, 8), 2e-4),
-        (FixedSizeSampled(GaussianMechanism(0.05, 1.0), 64, 8, relation="replace_one"), 2e-4),
-        (Allocation(RandomizedResponse(2, 2.0), 40), 2e-2),
+        (PoissonSampled(LaplaceMechanism(1.0), rate=0.01), 2e-7),
+        (PoissonSampled(LaplaceMechanism(0.05), rate=0.9), 7e-4),
+        (PoissonSampled(LaplaceMechanism(2.0), rate=0.25, relation="replace_one"), 1e-8),
+        (FixedSizeSampled(GaussianMechanism(2.0, 1.0), 64, 8), 3e-2),
+        (FixedSizeSampled(GaussianMechanism(0.05, 1.0), 64, 8, relation="replace_one"), 1e-12),
+        (Allocation(RandomizedResponse(2, 2.0), 40), 0.2),
     ],
     ids=repr,
 )
