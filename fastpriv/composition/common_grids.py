@@ -27,7 +27,7 @@ __all__ = ["grid_bounds"]
 
 # ``method`` of the results
 _METHOD = "tilted transforms"
-_COARSEST = 0.25  # interval, the first that is tried
+_COARSEST, _VAST = 0.25, 2.0  # interval, the first that is tried, and from which on a coarser one is enough
 # bound: none - the finest interval
 _FINEST = 2.0**-40
 _MOST_POINTS = 2**14  # of the grid of one pair: each is a value of its curve
@@ -39,7 +39,8 @@ _FIRST_TAIL, _LEAST_TAIL, _LARGEST_TAIL = 1e-12, 1e-290, 1e-6
 # bound: none - part of delta that may lie beyond the grids of all pairs
 _TAIL_SHARE = 1e-14
 _LOSS_CACHE_SIZE = 16  # discretised pairs that are kept, for searches that ask again
-# bound: proved - relative error of the places of losses whose interval is divided by a whole number
+# bound: proved - relative error of the places of losses whose interval is divided by a whole number, and of the sum of
+#    all least losses
 _PLACE_ERROR = 4 * UNIT_ROUNDOFF
 
 _loss_cache: OrderedDict[tuple[int, float, float, bool], tuple[DominatingPair, PrivacyLoss]] = OrderedDict()
@@ -58,11 +59,12 @@ def grid_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: 
     interval, tail = _interval_and_tail(pairs, epsilon)
     if interval is None:
         return LogBounds.of_bounds(lower, upper, {"points": 0}, _METHOD)
-    error = _loss_error(pairs, interval)
+    least = [pair.count * pair.least_loss for pair in pairs]
+    error, shifted = _loss_error(pairs, interval) - _PLACE_ERROR * math.fsum(least), epsilon - math.fsum(least)
     above = [(_on_grid(pair, interval, tail, True), pair.count) for pair in pairs]
-    _, upper, cost = composed_log_bounds(above, next_below(epsilon - error) if error > 0.0 else epsilon)
+    _, upper, cost = composed_log_bounds(above, next_below(shifted - error) if error > 0.0 else shifted)
     below = [(_on_grid(pair, interval, tail, False), pair.count) for pair in pairs]
-    lower, _, _ = composed_log_bounds(below, next_above(epsilon + error) if error > 0.0 else epsilon)
+    lower, _, _ = composed_log_bounds(below, next_above(shifted + error) if error > 0.0 else shifted)
     return LogBounds.of_bounds(np.minimum(lower, upper), upper, {**cost, "interval": interval}, _METHOD)
 
 
@@ -77,7 +79,7 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
     grid_intervals = [pair.grid_losses.interval for pair in pairs if pair.grid_losses is not None]
     if len(grid_intervals) == len(pairs) and all(refinement(x, min(grid_intervals)) for x in grid_intervals):
         return min(grid_intervals), tail
-    largest = float(epsilon.max(initial=0.0))
+    largest = float(epsilon.max(initial=0.0)) - math.fsum(pair.count * pair.least_loss for pair in pairs)
     for last in (*(False,) * 15, True):
         try:
             losses = [(_on_grid(pair, interval, tail, True), pair.count) for pair in pairs]
@@ -87,16 +89,21 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
             if last or interval > _LARGEST_INTERVAL:
                 return None, tail
             continue
-        lowest = max(float(composed_log_bounds(losses, np.array([largest]))[1][0]), -600.0)
-        wanted = max(math.exp(lowest) * _TAIL_SHARE / count, least_tail)
-        wanted = max(10.0 ** math.floor(math.log10(wanted)), least_tail)
-        theta, deviation = tilted_moments(losses, largest)
+        theta, deviation, lowest = tilted_moments(losses, largest)
+        wanted = max(math.exp(max(lowest, -600.0)) * _TAIL_SHARE / count, least_tail)
+        wanted = max(10.0 ** (4 * math.floor(math.log10(wanted) / 4)), least_tail)  # as for epsilons near this one
         finest = math.sqrt(8.0 / (count * (theta * (theta + 1.0) / width + least_slope)))
         longest = max(len(loss.masses) for loss, _ in losses) * interval
         finest = max(finest, longest / points, 24.0 * deviation / transformed, _FINEST)
-        if last or (finest >= 0.5 * interval and wanted >= tail):
+        vast = interval == _COARSEST and finest >= _VAST
+        if last or (finest >= 0.5 * interval and wanted >= tail and not vast):
             break
-        interval, tail = min(interval, 2.0 ** math.floor(math.log2(finest))), min(tail, wanted)
+        most = _LARGEST_INTERVAL if vast else interval
+        interval, tail = min(most, 2.0 ** math.floor(math.log2(finest))), min(tail, wanted)
+    if cheap and len(pairs) == 1 and pairs[0].least_loss < 0.0 and pairs[0].largest_loss()[0] < math.inf:
+        span = pairs[0].largest_loss()[0] - pairs[0].least_loss
+        intervals = math.ceil(span / interval)  # a point hardly below the largest loss, which may have a probability
+        interval = span / intervals * (1.0 - 2.0 / intervals**2)
     if grid_intervals and min(grid_intervals) > 0.0:
         interval = min(grid_intervals) / max(1, math.ceil(min(grid_intervals) / interval))
     return interval, tail
@@ -117,7 +124,7 @@ def _on_grid(pair: DominatingPair, interval: float, tail: float, dominating: boo
     key = id(pair), interval, tail, dominating
     if key in _loss_cache:
         return _loss_cache[key][1]
-    loss = pair.privacy_loss(interval, tail, dominating)
+    loss = pair.losses_from_least(interval, tail, dominating)
     _loss_cache[key] = pair, loss  # the pair is kept alive, so that no other gets its identity
     while len(_loss_cache) > _LOSS_CACHE_SIZE:
         _loss_cache.popitem(last=False)

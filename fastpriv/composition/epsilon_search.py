@@ -23,6 +23,8 @@ _METHOD = "safeguarded secants between two proofs"  # ``method`` of what is foun
 # bound: none - epsilons that are searched
 _LEAST, _MOST = 1e-300, 1e300
 _FIRST_FACTOR = 8.0  # by which epsilon grows while the curve is above all targets, twice as much each time
+_LAST_GUESSED = 16.0  # factor up to which it grows less, where a straight y meets all targets
+_MARGIN = 1.5  # of the distance to there
 # bound: none - where the search stops or starts
 _NEAR_FLOOR = 1e-9  # distance of log delta from its floor at which a larger epsilon has no smaller delta
 
@@ -62,7 +64,7 @@ def least_epsilon(
     met = active & (below >= at_zero.upper[0])
     high[met], active = 0.0, active & ~met
     if active.any():
-        _bracket_targets(search, below[active], floor[1], end)
+        _bracket_targets(search, below[active], floor[1], end, math.sqrt(-at_zero.upper[0]))
         low[active], value[active], high[active] = search.solve(below[active], above[active])
         high[active] = np.maximum(np.minimum(high[active], end()[1]), low[active])
     reasons = []
@@ -81,10 +83,10 @@ def _straight(logs: FloatArray) -> FloatArray:
 
 
 def _bracket_targets(
-    search: RootSearch, targets: FloatArray, floor: float, end: Callable[[], tuple[float, float]]
+    search: RootSearch, targets: FloatArray, floor: float, end: Callable[[], tuple[float, float]], start: float
 ) -> None:
     """Larger and larger epsilons, until the curve is proved to be below all targets, or is at its end; then smaller and
-    smaller ones, until it is above all of them.
+    smaller ones, until it is above all of them. ``start`` is y at 0.
     """
     level, factor = 1.0, _FIRST_FACTOR
     while level < _MOST:
@@ -97,7 +99,9 @@ def _bracket_targets(
             search.add(np.array([max(end()[1], _LEAST)]))
             search.rows[:, -1] = np.minimum(search.rows[:, -1], floor)
             break
-        level, factor = level * factor, 2.0 * factor
+        height, target = math.sqrt(-upper) - start, math.sqrt(-targets.min()) - start
+        ahead = target / height if height > 0.0 and factor <= _LAST_GUESSED else math.inf  # where y is straight
+        level, factor = level * min(factor, 1.0 + _MARGIN * (ahead - 1.0)), 2.0 * factor
     level, factor = float(search.x[0]), _FIRST_FACTOR
     while level > _LEAST and (search.x.size == 1 or search.rows[0, 0] < targets.max()):
         level, factor = max(level / factor, _LEAST), 2.0 * factor

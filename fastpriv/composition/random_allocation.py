@@ -41,7 +41,7 @@ from ..base.monotone import monotone
 from ..channels import AnyChannel
 from ..distributions import GaussianMixture, Pmf
 from ..mechanisms.gaussian import GaussianMechanism
-from ..pairs.allocations import IMPROVED_DELTAS, AllocationOfPair, AllocationPair
+from ..pairs.allocations import IMPROVED_DELTAS, AllocationOfPair, AllocationPair, listed_allocation
 from ..pairs.curve_pairs import PairObject, PrivacyCurves
 from ..pairs.discrete_pairs import DiscretePair
 from ..pairs.few_bins import MAX_FEW_BINS, FewBinsPair, few_bins_pair
@@ -301,6 +301,10 @@ class Allocation(StructuredSampling):
             largest = tuple(pair.repeated(self.times) for pair in pairs.dominating)
             smallest = tuple(tuple(pair.repeated(self.times) for pair in row) for row in pairs.dominated)
             return BoundingPairs(largest, smallest if self.steps == self.times else (_NOTHING,))
+        if not read.forward.dominated:
+            listed = listed_allocation(read.forward.dominating[0], steps)
+            if listed is not None:
+                return BoundingPairs((listed.repeated(self.times),), () if self.times == 1 else (_NOTHING,))
         pair = AllocationOfPair(both[-1][0], both[0][0], steps, False, deltas, self.times)
         return BoundingPairs((pair,), () if self.times == 1 else (_NOTHING,))
 

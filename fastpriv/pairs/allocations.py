@@ -28,8 +28,10 @@ Source: Feldman and Shenfeld 2025; Zhu, Dong and Wang 2022 (measures in place of
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Self
 
@@ -38,11 +40,12 @@ import numpy as np
 from .. import special
 from ..base.estimate import Estimate
 from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, next_above
+from .discrete_pairs import DiscretePair, bounding_atoms
 from .log_bounds import certified
 from .log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, SumTerm, log_normal_sum, log_normal_sum_near
 from .protocol import DominatingPair
 
-__all__ = ["IMPROVED_DELTAS", "AllocationOfPair", "AllocationPair"]
+__all__ = ["IMPROVED_DELTAS", "AllocationOfPair", "AllocationPair", "listed_allocation"]
 
 _DEPTHS = 45.0, 150.0, 660.0  # of laws, in nats; each serves values down to a share of the depth
 _DEPTH_SHARE = 0.75  # of the depth of a law down to which it is used
@@ -73,6 +76,7 @@ _LOSS_CELLS = 3000  # of the losses of a base with a density
 _BASE_TAIL = 1e-80
 _LEVELS = 2.0 ** np.arange(-20.0, 12.0)  # where the losses of a base become rare
 _MOST_SUMS = 4000  # that are kept one by one
+_MOST_LISTED = 256  # outcomes of all steps together that are listed as fractions
 _MERGED = 40  # bits to which they agree
 _LARGEST_VALUE = 1e150  # of R_i that is an atom: larger ones are at infinity from above and left out from below
 # bound: proved - masses below it are left out from below, where products that underflow have no relative error
@@ -238,6 +242,31 @@ class AllocationOfPair(SumOfRatios):
             rows[1] *= 1.0 - 4 * UNIT_ROUNDOFF
             rows[2] = np.minimum(rows[2] * (1.0 + 4 * UNIT_ROUNDOFF), most)
         return np.where(most > 0.0, np.maximum(rows, [[0.0], [0.0], [_LEAST_KNOWN]]), 0.0)
+
+
+@lru_cache(maxsize=64)
+def listed_allocation(pair: DominatingPair, steps: int) -> DiscretePair | None:
+    """The exact pair of a few discrete laws: how often each outcome occurs in all steps; else None."""
+    if pair.atoms is None:
+        return None
+    p, q = ([Fraction(x) for x in side.tolist()] for side in pair.atoms)
+    used = [i for i, x in enumerate(q) if x > 0]
+    if math.comb(steps + len(used) - 1, steps) > _MOST_LISTED or steps > _MOST_LISTED:
+        return None
+    rows = [(sum((x for x, y in zip(p, q, strict=True) if not y), Fraction(0)), Fraction(0))]
+    for chosen in itertools.combinations_with_replacement(used, steps):
+        numbers = [chosen.count(i) for i in used]
+        weight = math.factorial(steps) / Fraction(math.prod(map(math.factorial, numbers)))
+        weight *= math.prod(q[i] ** n for i, n in zip(used, numbers, strict=True))
+        rows.append((weight * sum(n * p[i] / q[i] for i, n in zip(used, numbers, strict=True)) / steps, weight))
+    if any(0 < x < _LEAST_MASS for row in rows for x in row):
+        return None
+    p_mass, q_mass = (np.array([np.longdouble(float(x)) + np.longdouble(float(x - Fraction(float(x)))) for x in column])
+                      for column in zip(*rows, strict=True))
+    g, h = pair.p_relative_error, pair.q_relative_error
+    errors = 1.01 * (g + (steps - 1) * h) + 2.0**-60, 1.01 * steps * h + 2.0**-60
+    item = bounding_atoms(p_mass, q_mass, (p_mass > 0.0) & (q_mass > 0.0), *errors).dominating[0]
+    return item if isinstance(item, DiscretePair) else None
 
 
 @lru_cache(maxsize=16)

@@ -20,7 +20,7 @@ from ..base.estimate import Estimate
 from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, LongDoubleArray, enclosure, next_above, next_below
 from ..conversions import gdp_from_ldp
 from ..kernels import _type_sums
-from .discretised_losses import PrivacyLoss, moved_to_grid
+from .discretised_losses import PrivacyLoss, discretised, moved_to_grid
 from .protocol import BoundingPairs, Bounds, DominatingPair, GaussianFit, renyi_of_sum
 
 __all__ = ["DiscretePair", "bounding_atoms"]
@@ -31,6 +31,7 @@ _TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
 _SUM_ROUNDING = float(np.finfo(np.longdouble).eps)
 # bound: proved - the least probability of a finite loss that keeps a relative accuracy of one rounding as a double
 _LEAST_PROBABILITY = 2.0**-1021
+_MANY_LOSSES = 16  # from which on a grid is made of their curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,8 +121,10 @@ class DiscretePair(DominatingPair):
         return GaussianFit(float(gdp_from_ldp(loss).upper) ** 2)
 
     def privacy_loss(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
-        """Every loss moved to the grid."""
+        """Every loss moved to the grid; from below the curve of many losses, if none is infinite, is closer."""
         selected = (self.p > 0.0) & (self.q > 0.0)
+        if not dominating and selected.all() and selected.size >= _MANY_LOSSES:
+            return discretised(self.curve, self.reversed().curve, interval, tail, dominating)
         leading, trailing = _type_sums.losses(self.p[selected], self.q[selected])
         mass = math.fsum(self.p[self.q == 0.0].tolist())
         losses = leading.astype(np.longdouble) + trailing

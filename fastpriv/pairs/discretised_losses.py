@@ -12,10 +12,12 @@ these convex functions; between the x_i, v is a chord and delta is convex; beyon
 falls. So v is nowhere below delta, and the kinks of v are the masses.
 
 From below. Let L_i <= delta(x_i) <= U_i. The line through (x_j, L_j) and (x_{j+1}, U_{j+1}), j = i + 1, lies below
-delta left of x_j, by convexity. Let v_i be the least of L_i and of its height at x_i. Between x_i and x_{i+1} the chord
-of v lies below this line, hence below delta; so does the greatest convex function below all v_i. Left of the first
-point, delta(x) >= 1 - x: with v(0) = 1 and v at most 1 - x at the first point, the chord lies below. v is 0 from the
-last point of the grid on.
+delta left of x_j, by convexity. If v_i is at most L_i and its height at x_i, and v_j <= L_j, then between x_i and x_j
+the chord of v lies below this line, hence below delta. So it does if v_j is at most the height at x_j of the line
+through (x_{i-1}, U_{i-1}) and (x_i, L_i), which lies below delta right of x_i, and v_i <= L_i. Each interval takes what
+lowers v less: where delta has a kink at a point, its intervals lower their other ends. The greatest convex function
+below all v_i is below delta, too. Left of the first point, delta(x) >= 1 - x: with v(0) = 1 and v at most 1 - x at the
+first point, the chord lies below. v is 0 from the last point of the grid on.
 
 For epsilon < 0, delta(x) = 1 - x + x delta'(1/x), with delta' the curve of Q and P.
 
@@ -34,6 +36,7 @@ the curve everywhere: each mass is then rounded outward to a double.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,42 +71,46 @@ class PrivacyLoss(ValueObject):
     infinity_mass: float
 
 
-def discretised(forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool) -> PrivacyLoss:
-    """The privacy loss of P against Q on the grid, from above or from below."""
-    first, start, heights = _curve_on_grid(forward, backward, interval, tail_mass, dominating)
+def discretised(
+    forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool, origin: float = 0.0
+) -> PrivacyLoss:
+    """The privacy loss of P against Q on the grid, from above or from below, less the ``origin`` <= 0 of the grid."""
+    first, start, heights = _curve_on_grid(forward, backward, interval, tail_mass, dominating, origin)
     return PrivacyLoss(first, interval, _masses(start, heights, interval, up=dominating), float(heights[-1]))
 
 
 def _curve_on_grid(
-    forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool
+    forward: Curve, backward: Curve, interval: float, tail_mass: float, dominating: bool, origin: float
 ) -> tuple[int, Any, LongDoubleArray]:
     """The first point, and the heights at x = 0 and at every point of a curve nowhere below delta, or nowhere above.
 
     The curve is linear between the points and constant beyond the last.
     """
-    last = _end_of_grid(forward, interval, tail_mass)
-    first = -_end_of_grid(backward, interval, tail_mass)
+    shift = math.ceil(-origin / interval)
+    last = _end_of_grid(forward, interval, tail_mass) + shift
+    first = max(shift - _end_of_grid(backward, interval, tail_mass), 0 if origin < 0.0 else -_MAX_POINTS)
+    losses = origin + np.arange(first, last + 1) * np.longdouble(interval)
     if dominating:
-        upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+        upper = _bounds_on_grid(forward, backward, losses, ("upper",))[0]
         item = np.longdouble(1)
         return first, item, np.asarray(np.minimum(upper * (1 + np.longdouble(_SLACK)), item))
     if last - first < 2:
         first, last = first - 1, last + 1
-    lower = _bounds_on_grid(forward, backward, first, last, interval, "lower")
-    upper = _bounds_on_grid(forward, backward, first, last, interval, "upper")
+        losses = origin + np.arange(first, last + 1) * np.longdouble(interval)
+    lower, upper = _bounds_on_grid(forward, backward, losses, ("lower", "upper"))
     scale = 1 - np.longdouble(_SLACK)
-    return first, scale, np.asarray(_heights_below(first, lower, upper, interval) * scale)
+    return first, scale, np.asarray(_heights_below(losses[0], lower, upper, interval) * scale)
 
 
 def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
-    """The least i found with delta(i h) at most ``tail_mass`` above what it is at the end of the longest grid."""
-    floor = float(certified(curve, np.array(_MAX_POINTS * interval)).lower)
-    limit = floor * (1 + _SLACK) + tail_mass
-    low, high = 0, _MAX_POINTS
-    while high - low > 1:
+    """An i with delta(i h) at most ``tail_mass`` above what it is at the end of the longest grid: nearly the least."""
+    low, high, floor = 0, _MAX_POINTS, math.nan
+    while high - low > 1 + high // _SEARCH_POINTS:
         grid = np.unique(np.round(np.geomspace(low + 1, high, _SEARCH_POINTS)).astype(np.int64) if low == 0
                          else np.linspace(low + 1, high, _SEARCH_POINTS).astype(np.int64))
-        small = np.flatnonzero(certified(curve, np.asarray(grid * interval, dtype=np.float64)).upper <= limit)
+        heights = certified(curve, np.asarray(grid * interval, dtype=np.float64))
+        floor = float(np.asarray(heights.lower)[-1]) if math.isnan(floor) else floor
+        small = np.flatnonzero(heights.upper <= floor * (1 + _SLACK) + tail_mass)
         if not small.size:
             break
         high = int(grid[small[0]])
@@ -119,34 +126,40 @@ def _end_of_grid(curve: Curve, interval: float, tail_mass: float) -> int:
 
 
 def _bounds_on_grid(
-    forward: Curve, backward: Curve, first: int, last: int, interval: float, side: str
-) -> LongDoubleArray:
-    """Bounds of delta at the exact multiples of the interval, of which doubles are within half a step.
+    forward: Curve, backward: Curve, losses: LongDoubleArray, sides: tuple[str, ...]
+) -> list[LongDoubleArray]:
+    """Bounds of delta at the points of the grid, of which doubles are within half a step.
 
     Delta falls in epsilon: an upper bound is taken at the next double below, a lower bound at the next above.
     """
-    upper = side == "upper"
+    ahead = losses >= 0.0
 
-    def bounds(curve: Curve, count: int, toward_zero: bool) -> FloatArray:
-        multiples: FloatArray = np.arange(1, count + 1, dtype=np.float64) * interval
-        shifted = np.maximum(next_below(multiples), 0.0) if toward_zero else next_above(multiples)
-        return np.asarray(getattr(certified(curve, np.concatenate([[0.0], shifted])), side))
+    def bounds(curve: Curve, exact: LongDoubleArray) -> list[FloatArray]:
+        levels = exact.astype(np.float64)
+        moved = [np.maximum(next_below(levels), 0.0) if side == "upper" else next_above(levels) for side in sides]
+        result = certified(curve, np.concatenate([np.where(exact == 0.0, 0.0, row) for row in moved]))
+        return [np.clip(np.split(getattr(result, side), len(sides))[i], 0.0, 1.0) for i, side in enumerate(sides)]
 
-    right = np.clip(bounds(forward, last, upper), 0.0, 1.0).astype(np.longdouble)
-    left = np.clip(bounds(backward, -first, upper), 0.0, 1.0).astype(np.longdouble)[:0:-1]
-    x = np.exp(np.arange(first, 0) * np.longdouble(interval))
-    return np.asarray(np.concatenate([-np.expm1(np.arange(first, 0) * np.longdouble(interval)) + x * left, right]))
+    right, left = bounds(forward, losses[ahead]), bounds(backward, -losses[~ahead][::-1])
+    x = np.exp(losses[~ahead])
+    return [np.concatenate([-np.expm1(losses[~ahead]) + x * b[::-1], a.astype(np.longdouble)])
+            for a, b in zip(right, left, strict=True)]
 
 
-def _heights_below(first: int, lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> LongDoubleArray:
-    """The value at each point of the grid of the function that stays below delta, and is 1 at x = 0."""
-    heights = lower.copy()
+def _heights_below(first: Any, lower: LongDoubleArray, upper: LongDoubleArray, interval: float) -> LongDoubleArray:
+    """The value at each point of the grid, from the loss ``first`` on, of the function below delta that is 1 at 0."""
+    heights, step = lower.copy(), np.longdouble(interval)
     heights[-1] = 0.0
-    heights[-2] = min(lower[-2], lower[-1])
     fall = np.maximum(lower[:-1] - upper[1:], 0.0)  # of delta over each interval, at least
-    beside = lower[1:-1] + fall[1:] * np.exp(-np.longdouble(interval))
-    heights[:-2] = np.minimum(lower[:-2], beside)
-    heights[0] = min(heights[0], -np.expm1(first * np.longdouble(interval)))
+    before = np.append(lower[1:-1] + fall[1:] * np.exp(-step), lower[-1])
+    fall = np.maximum(upper[:-2] - lower[1:-1], 0.0) * np.exp(step)  # over the next interval, at most
+    after = lower[1:-1] - fall - _SLACK * (lower[1:-1] + fall)
+    loss = np.where(after >= 0.0, np.append(lower[2:-1], 0.0) - np.append(after[:-1], 0.0), np.inf)
+    chosen = np.append(False, loss < (lower[:-1] - before)[1:])  # intervals whose right end is lowered
+    heights[:-1] = np.where(chosen, lower[:-1], np.minimum(lower[:-1], before))
+    right = np.flatnonzero(chosen) + 1
+    heights[right] = np.minimum(heights[right], after[right - 2])
+    heights[0] = min(heights[0], -np.expm1(first))
     return heights
 
 

@@ -91,6 +91,11 @@ class MixturePair(DominatingPair):
         """The Renyi divergence of infinite order."""
         return self.renyi_divergence(math.inf)
 
+    @property
+    def least_loss(self) -> float:
+        """That of the mixture of a sample."""
+        return _least_loss(self)
+
     def renyi_divergence(self, order: float) -> Bounds:
         """Certified bounds, by ``fastpriv.renyi_divergence``."""
         result = renyi_divergence(self.p, self.q, order, certified=True)
@@ -164,6 +169,12 @@ class GaussianPair(DominatingPair):
             return self.largest_loss()
         result = renyi_divergence(self.p, self.q, order, certified=True)
         return float(result.lower), float(result.upper)
+
+
+@lru_cache(maxsize=64)
+def _least_loss(pair: MixturePair) -> float:
+    most = pair.reversed().largest_loss()[1]
+    return -most if most < math.inf else 0.0
 
 
 @lru_cache(maxsize=64)

@@ -36,6 +36,7 @@ __all__ = [
     "FrozenRecord",
     "GaussianFit",
     "SampledPair",
+    "SymmetricBounds",
     "renyi_of_sum",
     "rounded_outward",
 ]
@@ -167,6 +168,11 @@ class DominatingPair(FrozenRecord):
         return USUAL_WIDTH
 
     @property
+    def least_loss(self) -> float:
+        """At most the least loss, and close to it; 0 where it is not known or vast."""
+        return 0.0
+
+    @property
     def is_discrete(self) -> bool:
         """Whether losses have atoms that are all known."""
         return self.atoms is not None or self.grid_losses is not None
@@ -233,6 +239,12 @@ class DominatingPair(FrozenRecord):
         """
         return discretised(self.curve, self.reversed().curve, interval, tail, dominating)
 
+    def losses_from_least(self, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
+        """The same of the excess over ``least_loss``: where a loss is so with some probability, it keeps its place."""
+        if self.least_loss == 0.0:
+            return self.privacy_loss(interval, tail, dominating)
+        return discretised(self.curve, self.reversed().curve, interval, tail, dominating, self.least_loss)
+
     def add_to_contour(self, sums: Any) -> bool:
         """Add all releases to the kernel's sums along a contour; False where they have no such moments."""
         return False
@@ -264,6 +276,16 @@ class BoundingPairs(FrozenRecord):
         if self.dominated:
             low = max(evaluate(pairs)[0] for pairs in self.dominated)
         return low, high
+
+
+class SymmetricBounds(BoundingPairs):
+    """The same bounds in both orders, as neighbours are: the alternatives hold for either."""
+
+    __slots__ = ()
+
+    def reversed(self) -> BoundingPairs:
+        """The pairs themselves."""
+        return self
 
 
 def rounded_outward(value: Any, error: Any) -> Bounds:

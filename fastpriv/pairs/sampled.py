@@ -63,7 +63,7 @@ from .curve_pairs import CurvePair, PairObject, normal_noise
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .laplace_pairs import LaplacePair
 from .mixture_pairs import MixturePair
-from .protocol import BoundingPairs, DominatingPair
+from .protocol import BoundingPairs, DominatingPair, SymmetricBounds
 from .readers import hashable_pair, read_pair
 from .sampled_curves import (
     AddedCurve,
@@ -100,15 +100,6 @@ _LEAST_LOG, _LARGEST_ERROR = -600.0, 1e-9
 _EXTENDED = 32 * float(np.finfo(np.longdouble).eps)
 # The pair of a record that is never used
 _NOTHING = BoundingPairs((DiscretePair(np.ones(1), np.ones(1), 1),))
-
-
-class _Symmetric(BoundingPairs):
-    """The same bounds in both orders, as neighbours are: the alternatives hold for either."""
-
-    __slots__ = ()
-
-    def reversed(self) -> BoundingPairs:
-        return self
 
 
 def _log_ends(x: Ends) -> Ends:
@@ -245,7 +236,7 @@ def _drawn(noise: _Noise, rate: Fraction, relation: str) -> BoundingPairs:
     if relation == "replace_one":
         curve, placed = _curve(_base(noise, 2), rate), _removal(noise, rate, 2).alternatives[0]
         reversed_pairs = tuple(pair.reversed() for pair in placed)
-        return _Symmetric(
+        return SymmetricBounds(
             (LogCurvePair(curve, curve, 1),), (placed, reversed_pairs, _replacement(noise, rate).alternatives[0])
         )
     if isinstance(noise, LaplaceMechanism):
@@ -278,7 +269,7 @@ def _drawn_again(noise: _Normal | _Geometric, size: int, sample: int, relation: 
     alternatives = [
         noise.pair(_multiples(smaller, 1 - y), _multiples(smaller, -1 - y)).alternatives[0] for y in (-1, 1, 0)
     ]
-    return _Symmetric((LogCurvePair(curve, curve, 1),), tuple(alternatives))
+    return SymmetricBounds((LogCurvePair(curve, curve, 1),), tuple(alternatives))
 
 
 def _multiples(weights: Shifts, step: int) -> Shifts:
@@ -337,16 +328,17 @@ def _poisson(base: Any, rate: Fraction) -> BoundingPairs:
         raise DomainError(
             f"base must tell which secret has the record; got {validate.shown(base)}. Pass a tuple (p, q), p with it."
         )
+    pairs = read.forward.dominating
+    if len(pairs) != 1 or not isinstance(pairs[0], (DiscretePair, CurvePair, LaplacePair, LogCurvePair, MixturePair)):
+        raise DomainError(
+            "base must be a pair of distributions or curves, or a Composition; got "
+            f"{validate.shown(base)}. Pass compose(base), of which the privacy curve is sampled."
+        )
     made = [_poisson_of_pair(pairs, rate) for pairs in (read.forward.dominating, *read.forward.dominated)]
     return BoundingPairs(made[0].dominating, tuple(item.alternatives[0] for item in made[1:]) or made[0].dominated)
 
 
 def _poisson_of_pair(pairs: tuple[DominatingPair, ...], rate: Fraction) -> BoundingPairs:
-    if len(pairs) != 1 or not isinstance(pairs[0], (DiscretePair, CurvePair, LaplacePair, LogCurvePair, MixturePair)):
-        raise DomainError(
-            f"base must be a pair whose curve is known; got {len(pairs)} of them, the first a "
-            f"{type(pairs[0]).__name__}. Pass compose(base)."
-        )
     pair, q = pairs[0], np.longdouble(float(rate))
     if isinstance(pair, DiscretePair):
         with_record, without = (x.astype(np.longdouble) for x in (pair.p, pair.q))
@@ -559,7 +551,8 @@ class FixedSizeSampled(PairObject):
         noise = _line(self.base, "a sample of fixed size")
         if again and isinstance(noise, LaplaceMechanism):
             raise DomainError(
-                f"base must have normal or geometric noise where replacement=True; got {base!r}. Leave replacement out."
+                f"base must have normal or geometric noise where replacement=True; got {base!r}. Leave replacement "
+                "out, or pass a GeometricMechanism: mixtures of many Laplace distributions have no curve here."
             )
         if again and neighbours == "zero_out":
             raise DomainError(
@@ -641,6 +634,8 @@ class TruncatedPoissonSampled(PairObject):
 
 def _truncated(noise: _Noise, size: int, rate: float, cap: int, relation: str) -> BoundingPairs:
     """A Poisson sample with a cap: the sum of the curves of the two labels, between concrete data sets."""
+    if rate == 1.0 and cap < size:  # all are drawn, and the record takes the place of another one
+        return _drawn(noise, Fraction(cap, size), relation)
     result = overflow(size, rate, cap)
     small = _taking_part(noise, Fraction(rate), relation)
     if result is None:

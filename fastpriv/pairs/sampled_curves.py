@@ -25,13 +25,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above
 from .log_bounds import LogBounds
-from .protocol import USUAL_WIDTH, DominatingPair, FrozenRecord
+from .protocol import USUAL_WIDTH, Bounds, DominatingPair, FrozenRecord
 
 __all__ = [
     "AddedCurve", "CompositionBase", "LabelledPair", "LaplaceBase", "LogCurvePair", "PairBase",
@@ -46,6 +48,7 @@ Ends = tuple[float, float]
 _LEVEL_ERROR = 16 * UNIT_ROUNDOFF
 # bound: none - relative widths of compositions of closed forms, smooth ones and others, that a grid aims at
 _SMALL_WIDTH, _LEAST_WIDTH = 1e-8, 1e-13
+_HALVINGS = 64  # of the bracket of the end of a curve
 _MOST_CLOSED = 4  # closed forms of a curve that may be evaluated at very many levels
 # bound: proved - the least rate of an upper bound: curves rise with the rate
 _LEAST_RATE = 1e-300
@@ -82,9 +85,28 @@ class LogCurvePair(DominatingPair):
         """Bounds of the logarithm."""
         return _log_bounds(self.forward, epsilon)
 
+    def largest_loss(self) -> Bounds:
+        """Where the bounds become 0."""
+        return _largest_loss(self.repeated(1))
+
+    @property
+    def least_loss(self) -> float:
+        """That of Q against P."""
+        most = self.reversed().largest_loss()[1]
+        return -most if most < math.inf else 0.0
+
     def reversed(self) -> LogCurvePair:
         """Q against P."""
         return self if self.forward == self.backward else LogCurvePair(self.backward, self.forward, self.count)
+
+
+@lru_cache(maxsize=64)
+def _largest_loss(pair: LogCurvePair) -> Bounds:
+    low, high = DominatingPair.largest_loss(pair)
+    if high < math.inf:
+        high = bisect(lambda x: pair.forward(np.array([x]))[1][0] == -np.inf, low, high, _HALVINGS)[1]
+        low = bisect(lambda x: pair.forward(np.array([x]))[0][0] == -np.inf, low, high, _HALVINGS)[0]
+    return low, high
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -52,7 +52,7 @@ from .discrete_pairs import DiscretePair, bounding_atoms
 from .discretised_losses import PrivacyLoss, discretised, on_another_grid
 from .log_bounds import LogBounds
 from .mixture_pairs import MixturePair
-from .protocol import BoundingPairs, Bounds, DominatingPair
+from .protocol import BoundingPairs, Bounds, DominatingPair, SymmetricBounds
 from .shuffled_sums import ShuffleSum, clone_loss
 
 __all__ = ["Shuffled", "ShuffledBatches", "shuffled_least_reports", "shuffled_local_epsilon"]
@@ -396,12 +396,10 @@ class ShuffledBatches(PairObject):
         upper = (MixturePair(p, q, self.epochs),)
         if self.batches == 1 or span == 0.0:
             return BoundingPairs(upper)
-        if self.relation == "replace_one":
-            scale = next_below(distance / sigma)
-            lower: DominatingPair = AllocationPair(scale, self.batches, False, IMPROVED_DELTAS, self.epochs)
-        else:
-            lower = _largest_sum(span / sigma, self.batches, self.epochs)
-        return BoundingPairs(upper, ((lower,), (lower.reversed(),)))
+        if self.relation == "zero_out":
+            return BoundingPairs(upper, ((_largest_sum(span / sigma, self.batches, self.epochs),),))
+        lower = AllocationPair(next_below(distance / sigma), self.batches, False, IMPROVED_DELTAS, self.epochs)
+        return SymmetricBounds(upper, ((lower,), (lower.reversed(),)))
 
 
 def shuffled_local_epsilon(epsilon: ArrayLike, delta: ArrayLike, n: int) -> Estimate:

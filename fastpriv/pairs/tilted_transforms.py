@@ -34,6 +34,7 @@ The arithmetic of the transforms is that of long doubles, whose u is 2^-64 on x8
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -71,8 +72,12 @@ _LARGEST_EXPONENT = 600.0  # exponents of tilts stay below it: e^600 is no overf
 _MAX_POINTS = 2**22  # of a transform: 64 MiB of long doubles and as much for their transform
 # bound: none - width of the bracket of a logarithm up to which a tilt serves another epsilon
 _ACCEPTED_WIDTH = 1e-11
+# bound: none - points of the compositions that are kept, for searches that ask for levels near each other: 64 MiB
+_KEPT_POINTS = 2**23
 _CHERNOFF_SCALES = np.array([1.0, 3.0, 7.0, 11.0, 16.0, 30.0])  # orders of Chernoff's bound, times the deviation
 _RARE_EXPONENT = 20.0  # the least order, times the largest loss: for losses that are rare and very large
+
+_sums_cache: OrderedDict[tuple[Any, ...], tuple[Sequence[tuple[PrivacyLoss, int]], _TiltedSums]] = OrderedDict()
 
 
 def composed_log_bounds(
@@ -96,7 +101,7 @@ def composed_log_bounds(
         level = float(epsilon[index])
         if sums is None:
             theta = saddle_point(parts, level - top, theta, least, _LARGEST_EXPONENT)
-            sums, first = _tilted_sums(masses, theta), True
+            sums, first = _kept_sums(losses, masses, _rounded_tilt(parts, theta, least)), True
             cost = {"transforms": cost["transforms"] + 1, "points": max(cost["points"], len(sums.values))}
         low, high = sums.logarithm(level, quantity)
         if first or high - low <= _ACCEPTED_WIDTH:
@@ -126,14 +131,45 @@ def log_mass_at_infinity(masses: Sequence[tuple[float, int]]) -> tuple[float, fl
     return value - error, min(value + error, 0.0)
 
 
-def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float) -> tuple[float, float]:
-    """Theta at a level and the standard deviation of S under it, not rigorous."""
+def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float) -> tuple[float, float, float]:
+    """Theta at a level, the standard deviation of S under it, and about log delta, not rigorous."""
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
+    infinite = log_mass_at_infinity([(loss.infinity_mass, count) for loss, count in losses])[1]
     if not all(mass.masses.size for mass in masses):
-        return 0.0, 0.0
+        return 0.0, 0.0, infinite
     parts = [(item.masses, item.offsets, item.count) for item in masses]
-    theta = saddle_point(parts, level - _top(masses), 0.0, 0.0, _LARGEST_EXPONENT)
-    return theta, math.sqrt(_moments(parts, theta)[1])
+    gap = level - _top(masses)
+    theta = saddle_point(parts, gap, 0.0, 0.0, _LARGEST_EXPONENT)
+    deviation = math.sqrt(_moments(parts, theta)[1])
+    moment = -theta * gap - math.log1p(math.sqrt(2.0 * math.pi) * deviation * theta * (1.0 + theta))
+    with np.errstate(under="ignore"):
+        moment += math.fsum(count * math.log(float(p @ np.exp(np.maximum(theta * offsets, _LEAST_EXPONENT))))
+                            for p, offsets, count in parts)
+    return theta, deviation, min(0.0, float(np.logaddexp(moment, infinite)))
+
+
+def _rounded_tilt(parts: Sequence[_CountedMasses], theta: float, least: float) -> float:
+    """A tilt with few bits, within half a deviation, that levels near each other share."""
+    variance = _moments(parts, theta)[1]
+    if not variance > 0.0 or theta <= 0.0:
+        return theta
+    step = 2.0 ** math.floor(-0.5 * math.log2(variance))
+    widest = max(-float(offsets.min()) for _, offsets, _ in parts)
+    rounded = round(theta / step) * step
+    return rounded if least <= rounded and rounded * widest <= _LARGEST_EXPONENT else theta
+
+
+def _kept_sums(losses: Sequence[tuple[PrivacyLoss, int]], masses: Sequence[_Masses], theta: float) -> _TiltedSums:
+    """The composition under a tilt, of which the last ones are kept, with their losses."""
+    key = theta, *((id(loss), count) for loss, count in losses)
+    known = _sums_cache.get(key)
+    if known is not None:
+        return known[1]
+    sums = _tilted_sums(masses, theta)
+    _sums_cache[key] = losses, sums
+    while len(_sums_cache) > 1 and sum(item.values.size for _, item in _sums_cache.values()) > _KEPT_POINTS:
+        _sums_cache.popitem(last=False)
+    return sums
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ NOISE = GaussianMechanism(1.0, 1.0)
     (lambda: PoissonSampled([NOISE, LaplaceMechanism(1.0)], 0.5), "base must be releases of one kind in a list"),
     (lambda: PoissonSampled(Channel([[0.9, 0.1], [0.5, 0.5]]), 0.5), "base must tell which secret has the record"),
     (lambda: PoissonSampled(3.0, 0.5), "base must be"),
-    (lambda: PoissonSampled(ZeroConcentratedDP(1.0), 0.5), "base must be a pair whose curve is known; got 1 of them"),
+    (lambda: PoissonSampled(ZeroConcentratedDP(1.0), 0.5), "base must be a pair of distributions or curves"),
     (lambda: PoissonSampled(GeometricMechanism(2, float("inf")), 0.5), "base must have noise; got GeometricMechanism"),
     (lambda: PoissonSampled(GeometricMechanism(2**28, 1.0), 0.5), "base must have means at most 1048576 apart; got"),
     (lambda: FixedSizeSampled(NOISE, 10, 11), "sample must be an integer of at least 0 and at most 9; got 11"),

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from mpmath import exp, log, mpf
 
-from fastpriv import GaussianMechanism, GaussianMixture
+from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, RandomizedResponse, compose
 from fastpriv.composition.atom_sums import atom_bounds
 from fastpriv.composition.common_grids import grid_bounds
 from fastpriv.composition.laplace_sums import laplace_bounds
+from fastpriv.pairs import Allocation, FixedSizeSampled, PoissonSampled
 from fastpriv.pairs.curve_pairs import CurvePair
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from fastpriv.pairs.discretised_losses import PrivacyLoss
@@ -38,6 +39,40 @@ def test_brackets_contain_exact_ones(name, width):
     assert (found.lower <= truth.upper).all()
     assert (truth.lower <= found.upper).all()
     assert (found.upper - found.lower <= width).all()
+
+
+@pytest.mark.parametrize("removes", [True, False])
+@pytest.mark.parametrize(
+    ("step", "width"),
+    [
+        (PoissonSampled(LaplaceMechanism(1.0), rate=0.01), 2e-7),
+        (PoissonSampled(LaplaceMechanism(0.05), rate=0.9), 7e-4),
+        (PoissonSampled(LaplaceMechanism(2.0), rate=0.25, relation="replace_one"), 1e-8),
+        (FixedSizeSampled(GaussianMechanism(2.0, 1.0), 64, 8), 3e-2),
+        (FixedSizeSampled(GaussianMechanism(0.05, 1.0), 64, 8, relation="replace_one"), 1e-12),
+        (Allocation(RandomizedResponse(2, 2.0), 40), 0.2),
+    ],
+    ids=repr,
+)
+def test_one_release_on_a_grid_from_its_least_loss(step, width, removes):
+    bounding = step._bounding_pairs()
+    (pair,) = (bounding if removes else bounding.reversed()).dominating
+    end = min(pair.largest_loss()[0], 8.0)
+    worst = 0.0
+    for epsilon in end * np.array([[0.0], [1e-3], [0.3], [0.7], [0.9]]):
+        truth, found = pair.log_delta(epsilon), grid_bounds([pair], epsilon)
+        assert found.lower[0] <= truth.upper[0]
+        assert truth.lower[0] <= found.upper[0]
+        worst = max(worst, found.upper[0] - found.lower[0])
+    print(f"largest width {worst:.1e}")
+    assert worst <= width
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 6.0])
+def test_thousand_sampled_laplace_mechanisms_have_brackets_within_a_part_in_a_hundred(epsilon):
+    result = compose(PoissonSampled(LaplaceMechanism(1.0), rate=0.01), 1000).log_delta(epsilon)
+    assert 0.0 < result.upper - result.lower < 1e-2
 
 
 def two_losses(deep):
