@@ -65,8 +65,13 @@ from .random_allocation import StructuredSampling, noise_and_sensitivity
 __all__ = ["CyclicPoissonSampled", "SeparatedSampled"]
 
 _MAX_STEPS, _MAX_SEPARATION = 10**9, 4096
-_MOST_ORDERS = 64  # of moments
-_MOST_STATES, _WORK = 30_000, 1e8  # of one order; transitions of all orders and steps: 2 s
+_MOST_ORDERS = 32  # of moments
+_MOST_STATES, _WORK = 30_000, 6e7  # of one order; transitions of all orders and steps: a second
+_SETUP = 200.0  # steps that take as long as the preparation of an order
+_FEW_LEVELS = 8  # up to which curves are evaluated one by one
+_LEVELS = np.concatenate([np.arange(0.0, 6.0, 1.0 / 32.0), np.geomspace(6.0, 700.0, 160)])  # between which are chords
+# bound: none - log delta below which nothing is told by chords
+_LEAST_LOG = -690.0
 _COUNT_WORK = 2e7  # numbers of the law of how often a record takes part
 # bound: none - probabilities of larger numbers, which count as the largest
 _LEAST_COUNT = 1e-40
@@ -261,9 +266,14 @@ class LeastOfCurves(DominatingPair):
     count: int
 
     def log_delta(self, epsilon: FloatArray) -> LogBounds:
-        """The least upper bound."""
-        rows = [curve_bounds(pairs, epsilon).upper for pairs in self.ahead]
-        upper = np.minimum.reduce(rows)
+        """The least upper bound; of many levels by chords, as delta is convex in e^epsilon."""
+        if epsilon.size <= _FEW_LEVELS:
+            upper = np.minimum.reduce([curve_bounds(pairs, epsilon).upper for pairs in self.ahead])
+        else:
+            x, heights = np.exp(_LEVELS), np.exp(np.maximum(_upper_on_levels(self.ahead), _LEAST_LOG))
+            inside = np.exp(np.minimum(epsilon, _LEVELS[-1]))
+            left = np.maximum(np.searchsorted(x, inside) - 1, 0)
+            upper = np.log(np.interp(inside, x, heights) + 1e-11 * heights[left])
         return LogBounds(upper, np.full(epsilon.size, -np.inf), upper, {}, "least of several upper bounds")
 
     def largest_loss(self) -> Bounds:
@@ -273,6 +283,11 @@ class LeastOfCurves(DominatingPair):
     def reversed(self) -> LeastOfCurves:
         """The other direction."""
         return LeastOfCurves(self.behind, self.ahead, self.count)
+
+
+@functools.lru_cache(maxsize=32)
+def _upper_on_levels(alternatives: tuple[BoundingPairs, ...]) -> FloatArray:
+    return np.asarray(np.minimum.reduce([curve_bounds(pairs, _LEVELS).upper for pairs in alternatives]))
 
 
 def _renyi(rho: float, xi: float, tilts: Any = (), moments: Any = ()) -> BoundingPairs:
@@ -340,7 +355,7 @@ def _log_moments(mechanism: SeparatedSampled) -> list[float]:
     result, work = [0.0], 0.0
     for order in range(2, _MOST_ORDERS + 1):
         states = math.comb(order + one.separation - 1, order)
-        work += math.comb(order + one.separation, order) * float(one.steps)
+        work += math.comb(order + one.separation, order) * (one.steps + _SETUP)
         moment = _log_moment(one, r, order) if states <= _MOST_STATES and work <= _WORK else math.inf
         if not moment < math.inf:
             break
