@@ -276,7 +276,7 @@ def _of_sum(k: FloatArray, weights: FloatArray) -> MixturePair:
 def mixture_of_sum(means: FloatArray, weights: FloatArray) -> MixturePair:
     """A mixture of normal distributions with means >= 0 against N(0, 1), with means that are moved down to a few."""
     means = means * (1.0 - ALLOWANCE)
-    levels = np.unique(np.quantile(means, np.linspace(0.0, 1.0, _MOST_MEANS), method="lower"))
+    levels = np.unique(np.quantile(means[weights > 0.0], np.linspace(0.0, 1.0, _MOST_MEANS), method="lower"))
     positions = np.searchsorted(levels, means, side="right") - 1
     total = np.bincount(positions, weights=weights, minlength=levels.size)
     selected = total > 0.0

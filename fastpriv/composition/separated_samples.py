@@ -44,7 +44,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import validate
-from ..base.errors import DomainError
 from ..base.exact_linear_algebra import square_root_enclosure
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..distributions import GaussianMixture
@@ -73,7 +72,9 @@ _LEVELS = np.concatenate([np.arange(0.0, 6.0, 1.0 / 32.0), np.geomspace(6.0, 700
 # bound: none - log delta below which nothing is told by chords
 _LEAST_LOG = -690.0
 _COUNT_WORK = 2e7  # numbers of the law of how often a record takes part
-# bound: none - probabilities of larger numbers, which count as the largest
+# bound: none - means in units of sigma, and moments, beyond which nothing is looked for
+_LARGEST_MEAN, _LARGEST_MOMENT = 1e100, 1e8
+# bound: none - probabilities of numbers that are not told apart
 _LEAST_COUNT = 1e-40
 
 
@@ -95,11 +96,8 @@ class _BandedSampled(StructuredSampling):
         apart = validate.count("separation", separation, 1, _MAX_SEPARATION)
         column = checked_coefficients(coefficients, "separation", apart)
         noise, span = noise_and_sensitivity(sigma, sensitivity)
-        if not float(column.sum()) * span < np.inf:
-            raise DomainError(
-                f"sensitivity times the sum of the coefficients must be finite; got {span!r} and "
-                f"{float(column.sum())!r}. Pass both in a larger unit."
-            )
+        total = float(column.sum()) * span
+        validate.scalar("sensitivity times the sum of the coefficients", total, "below 1e300", lambda x: x < 1e300)
         probability = validate.scalar("rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         number = validate.count("steps", steps, 1, _MAX_STEPS)
         self._set(coefficients=column, sigma=noise, steps=number, rate=probability, separation=apart, sensitivity=span,
@@ -238,7 +236,7 @@ class SeparatedSampled(_BandedSampled):
         if self.rate == 1.0:
             return self._balls_in_bins(deltas)
         removal, addition = _dominating(self)
-        return BoundingPairs((LeastOfCurves(removal, addition, 1),), _dominated(self))
+        return BoundingPairs((_LeastOfCurves(removal, addition, 1),), _dominated(self))
 
     def _balls_in_bins(self, deltas: tuple[float, float]) -> BoundingPairs:
         turns, rest = divmod(self.steps, self.separation)
@@ -256,7 +254,7 @@ class SeparatedSampled(_BandedSampled):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeastOfCurves(DominatingPair):
+class _LeastOfCurves(DominatingPair):
     """The least of the curves of several compositions that all dominate, from above alone."""
 
     losses_are_finite = True
@@ -280,9 +278,9 @@ class LeastOfCurves(DominatingPair):
         """Not looked for."""
         return 0.0, math.inf
 
-    def reversed(self) -> LeastOfCurves:
+    def reversed(self) -> _LeastOfCurves:
         """The other direction."""
-        return LeastOfCurves(self.behind, self.ahead, self.count)
+        return _LeastOfCurves(self.behind, self.ahead, self.count)
 
 
 @functools.lru_cache(maxsize=32)
@@ -297,31 +295,35 @@ def _renyi(rho: float, xi: float, tilts: Any = (), moments: Any = ()) -> Boundin
 @functools.lru_cache(maxsize=64)
 def _dominating(mechanism: SeparatedSampled) -> tuple[tuple[BoundingPairs, ...], tuple[BoundingPairs, ...]]:
     """What dominates the removal and the addition of a record."""
-    one = mechanism
-    total, raised = float(one.coefficients.sum()), 1.0 + ALLOWANCE
+    one, raised = mechanism, 1.0 + ALLOWANCE
+    total = float(one.coefficients.sum())
     turns = -(-one.steps // one.separation)
     told = GaussianMechanism(one.sigma, one._lengths(one.coefficients.size)[1] * math.sqrt(turns) * raised)
     step = PoissonSampledGaussian(one.sigma, one.rate, total * one.sensitivity * raised)
-    both = compose(told).forward_pairs, compose(step, one.steps)
-    pairs = (both[0], both[1].forward_pairs), (both[0], both[1].backward_pairs)
-    scale = one.sensitivity / one.sigma
+    one_release, poisson = compose(told).forward_pairs, compose(step, one.steps)
+    removal, addition = (one_release, poisson.forward_pairs), (one_release, poisson.backward_pairs)
+    r = _covariances(one)
     visits = one.steps * one.rate / (1.0 + (one.separation - 1) * one.rate)
-    squares = visits * (scale * math.hypot(*one.coefficients.tolist())) ** 2 * raised
-    variance = visits**2 / one.steps * (scale * total) ** 2 * raised
-    if not max(squares, variance) < math.inf:
-        return pairs
-    zero_concentrated = _renyi(0.5 * variance, max(0.5 * (squares - variance), 0.0))
-    logs = _log_moments(one)
-    return (_renyi(0.0, 0.0, np.arange(len(logs)), logs), *pairs[0]), (zero_concentrated, *pairs[1])
+    squares, variance = visits * float(r[0]), visits**2 / one.steps * (2.0 * float(r.sum()) - float(r[0])) * raised
+    if max(squares, variance) < _LARGEST_MOMENT:
+        addition = _renyi(0.5 * variance, max(0.5 * (squares - variance), 0.0)), *addition
+    logs = _log_moments(one, r)
+    return (_renyi(0.0, 0.0, np.arange(len(logs)), logs), *removal) if logs[1:] else removal, addition
+
+
+def _covariances(mechanism: SeparatedSampled) -> FloatArray:
+    """r_0 .. r_(m-1), rounded up."""
+    c = mechanism.coefficients * min(mechanism.sensitivity / mechanism.sigma, _LARGEST_MEAN)
+    return np.asarray(np.correlate(c, c, "full")[c.size - 1 :] * (1.0 + ALLOWANCE))
 
 
 @functools.lru_cache(maxsize=64)
 def _dominated(mechanism: SeparatedSampled) -> tuple[tuple[DominatingPair, ...], ...]:
     """The sum of all rows, where the columns of all but the last steps are complete; the rows of the first step."""
     one, lowered = mechanism, 1.0 - ALLOWANCE
-    scale = one.sensitivity / one.sigma
+    scale = min(one.sensitivity / one.sigma, _LARGEST_MEAN)
     rate = one.rate / (1.0 + (one.separation - 1) * one.rate) * lowered
-    means = np.array([0.0, one._lengths(one.steps)[0] / one.sigma * lowered])
+    means = np.array([0.0, math.hypot(*one.coefficients[: one.steps].tolist()) * scale])
     result = [(mixture_of_sum(means, np.array([1.0 - rate, rate])),)]
     steps = one.steps - one.coefficients.size + 1
     if 0 < steps * one.separation * (1 + steps // one.separation) <= _COUNT_WORK:
@@ -332,7 +334,10 @@ def _dominated(mechanism: SeparatedSampled) -> tuple[tuple[DominatingPair, ...],
 
 
 def _counts(steps: int, rate: float, separation: int) -> FloatArray:
-    """The probabilities of the numbers of samples with a record; rarer large ones count as the largest."""
+    """The probabilities of the numbers of samples with a record, where rare ones count as smaller numbers.
+
+    A little of Q is mixed with P, which only hides it: the least probability keeps its digits.
+    """
     law = np.zeros((separation, 2 + steps // separation))  # by the steps until it may be sampled
     law[:, 0] = rate / (1.0 + (separation - 1) * rate)
     law[0, 0] /= rate
@@ -344,22 +349,21 @@ def _counts(steps: int, rate: float, separation: int) -> FloatArray:
         law[0] += remaining
         law[separation - 1, 1:] += sampled[:-1]
     result = np.asarray(law.sum(axis=0))
-    last = int(np.flatnonzero(np.cumsum(result[::-1])[::-1] > _LEAST_COUNT)[-1])
+    result[np.cumsum(result) < _LEAST_COUNT] = 0.0
+    result[0] += _LEAST_COUNT
+    last = int(np.flatnonzero(np.cumsum(result[::-1])[::-1] >= _LEAST_COUNT)[-1])
     return np.append(result[:last], result[last:].sum())
 
 
-def _log_moments(mechanism: SeparatedSampled) -> list[float]:
+def _log_moments(mechanism: SeparatedSampled, r: FloatArray) -> list[float]:
     """Upper bounds of log E_Q R^n for n = 1, 2, ..., as many as are not too much work."""
-    one, c = mechanism, mechanism.coefficients * (mechanism.sensitivity / mechanism.sigma)
-    r = np.correlate(c, c, "full")[c.size - 1 :] * (1.0 + ALLOWANCE)
-    result, work = [0.0], 0.0
+    one, result, work = mechanism, [0.0], 0.0
     for order in range(2, _MOST_ORDERS + 1):
         states = math.comb(order + one.separation - 1, order)
         work += math.comb(order + one.separation, order) * (one.steps + _SETUP)
-        moment = _log_moment(one, r, order) if states <= _MOST_STATES and work <= _WORK else math.inf
-        if not moment < math.inf:
+        if states > _MOST_STATES or work > _WORK or not order**2 * one.steps * float(r.sum()) < _LARGEST_MOMENT:
             break
-        result.append(moment)
+        result.append(_log_moment(one, r, order))
     return result
 
 

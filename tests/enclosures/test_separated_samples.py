@@ -20,6 +20,10 @@ EPSILONS = (0.0, 0.25, 1.0, 3.0)
 TRUTH_ERROR = 2e-5  # of the trapezoid rule, where the integrand has narrow bends
 
 
+def moments(one):
+    return separated_samples._log_moments(one, separated_samples._covariances(one))
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("column", "sigma", "steps", "rate"),
@@ -67,7 +71,7 @@ def test_cyclic_samples_are_compositions():
 def test_moments_by_all_patterns(column, steps, rate, separation):
     patterns = oracle.separated_patterns(steps, rate, separation)
     assert sum(patterns.values()) == 1
-    found = separated_samples._log_moments(SeparatedSampled(column, 1.0, steps, rate, separation))
+    found = moments(SeparatedSampled(column, 1.0, steps, rate, separation))
     for order in (2, 3, 4):
         truth = oracle.log_moment(patterns, column, order)
         print(column, order, found[order - 1], truth)
@@ -78,7 +82,7 @@ def test_moments_by_all_patterns(column, steps, rate, separation):
 @pytest.mark.parametrize("scale", [1e-160, 1e-3, 5.0])
 def test_second_moments_at_the_ends(rate, scale):
     """Separation 2 and two steps: R = 1 - 2 p + p (w_1 + w_2), so that E R^2 = 1 + 2 p^2 (e^r - 1)."""
-    found = separated_samples._log_moments(SeparatedSampled([scale], 1.0, 2, rate, 2))[1]
+    found = moments(SeparatedSampled([scale], 1.0, 2, rate, 2))[1]
     p = rate / (1 + rate)
     truth = math.log1p(2.0 * p * p * math.expm1(scale * scale))
     assert truth * (1 - 1e-14) <= found <= truth * (1 + 1e-9) + 1e-8
@@ -152,6 +156,21 @@ def test_more_noise_and_lower_rates_prove_less(sigma, steps, rate, separation, s
         assert 0.0 <= found.lower <= found.upper <= 1.0
         for less in (noisier, shorter):
             assert less.delta(epsilon, direction=direction).lower <= found.upper
+
+
+@pytest.mark.parametrize(("arguments", "epsilon"), [
+    (([1.0], 1e-150, 5, 0.5, 2), 1.0), (([1e-300], 1.0, 5, 0.5, 2), 1e-300),
+    (([1.0], 1.0, 10**9, 1e-6, 100), 1.0), (([1.0, 1.0], 1.0, 1, 1e-300, 3), 0.1), (([1.0], 1e300, 9, 0.9, 4), 0.0),
+    (([1e200, 1e150], 1e200, 3, 1e-9, 2), 2.0), (([1.0] * 40, 3.0, 4000, 0.5, 40), 700.0), (([1.0], 1.0, 4, 5e-324, 2), 0.0),
+    (([1.0, 1e-300], 0.5, 4000, 0.999, 2), 3000.0), (([1.0], 2.0, 3, 1.0, 5), 0.5), (([1.0, 0.5], 2.0, 3, 1.0, 5), 0.5),
+])
+def test_the_ends(arguments, epsilon):
+    for direction in DIRECTIONS:
+        found = SeparatedSampled(*arguments).log_delta(epsilon, direction=direction)
+        print(arguments, direction, found)
+        assert found.lower <= found.upper <= 0.0
+        end = SeparatedSampled(*arguments).epsilon(1e-9, direction=direction)
+        assert 0.0 <= end.lower <= end.upper
 
 
 def test_objects_and_composition():
