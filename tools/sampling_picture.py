@@ -34,8 +34,8 @@ def main() -> None:
         "shuffled batches, zero out": compose(ShuffledBatches(NOISE, STEPS, relation="zero_out")),
         "Poisson, replace one": compose(PoissonSampled(NOISE, RATE, "replace_one"), STEPS),
         "Poisson, at most 12, add or remove": compose(TruncatedPoissonSampled(NOISE, SIZE, RATE, CAP), STEPS),
-        "2 subsets in turn, rate 1/4, add or remove": compose(CyclicPoissonSampled([1.0], NOISE.sigma, STEPS, 0.25, 2)),
-        "2 steps apart, rate 1/7, add or remove": compose(SeparatedSampled([1.0], NOISE.sigma, STEPS, 1.0 / 7.0, 2)),
+        "2 subsets in turn, add or remove": compose(CyclicPoissonSampled([1.0], NOISE.sigma, STEPS, 0.25, 2)),
+        "2 steps apart, add or remove": compose(SeparatedSampled([1.0], NOISE.sigma, STEPS, 1.0 / 7.0, 2)),
         "Poisson, add or remove": compose(PoissonSampled(NOISE, RATE), STEPS),
         "allocation, add or remove": compose(RandomAllocation(NOISE.sigma, STEPS)),
     }

@@ -90,16 +90,11 @@ def _discrete_gaussian(folder: Path, sigma: float, sensitivity: float) -> Any:
     return DiscreteGaussianMechanism(sigma, _whole(sensitivity))
 
 
-def _selected(folder: Path, base: Any, eta: float, gamma: float) -> Any:
-    from ..pairs import NegativeBinomial, Selected
+def _selected(folder: Path, base: Any, **runs: Any) -> Any:
+    """The best of a negative binomial number of runs, or of a Poisson number where their mean is given."""
+    from ..pairs import NegativeBinomial, Poisson, Selected
 
-    return Selected(base, NegativeBinomial(eta, gamma))
-
-
-def _selected_of_poisson(folder: Path, base: Any, mean: float) -> Any:
-    from ..pairs import Poisson, Selected
-
-    return Selected(base, Poisson(mean))
+    return Selected(base, Poisson(**runs) if "mean" in runs else NegativeBinomial(**runs))
 
 
 def _discrete(folder: Path, p: Any, q: Any) -> Any:
@@ -153,7 +148,7 @@ KINDS: Mapping[str, StepKind] = {
     "shuffled_batches": StepKind({"batches": None, "epochs": 1, "relation": "replace_one", "base": "gaussian"},
                                  _class("pairs", "ShuffledBatches")),
     "selected": StepKind({"eta": 1.0, "gamma": None, "base": "gaussian"}, _selected),
-    "selected_of_poisson": StepKind({"mean": None, "base": "gaussian"}, _selected_of_poisson),
+    "selected_of_poisson": StepKind({"mean": None, "base": "gaussian"}, _selected),
     "bounded_range": StepKind({"epsilon": None}, _class("pairs", "BoundedRange")),
     "permute_and_flip": StepKind({"epsilon": None}, _class("pairs", "PermuteAndFlip")),
     "discrete_gaussian": StepKind({"sigma": None, "sensitivity": 1}, _discrete_gaussian),

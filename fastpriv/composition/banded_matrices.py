@@ -130,10 +130,7 @@ class BandedMatrixMechanism(StructuredSampling):
 
     The pair counts the last columns of C as complete. The matrix need not be the one of an optimal mechanism.
 
-    Cyclic Poisson sampling of a matrix with m bands, where a record belongs to one of m subsets and each step samples
-    one subset with a rate, is a composition: the columns of the steps of a subset are orthogonal. Its bounds are those
-    of ``compose(PoissonSampledGaussian(sigma, rate, sensitivity=length), math.ceil(steps / m))`` with the length of
-    the first column.
+    Cyclic Poisson samples, and samples with a separation, of a banded matrix: ``fastpriv.pairs``.
 
     **Accuracy** ``tests/enclosures/test_few_bins.py``, ``tests/enclosures/test_structured_sampling.py``,
     ``tests/intervals/test_banded_matrices.py``.

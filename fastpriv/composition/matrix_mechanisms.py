@@ -42,18 +42,15 @@ from ..pairs.allocations import IMPROVED_DELTAS, AllocationPair
 from ..pairs.banded_sums import banded_pair
 from ..pairs.mixture_pairs import MixturePair
 from ..pairs.protocol import BoundingPairs, DominatingPair
-from .random_allocation import StructuredSampling, noise_and_sensitivity
+from .random_allocation import ALLOWANCE, StructuredSampling, mixture_of_sum, noise_and_sensitivity
 
-__all__ = ["ALLOWANCE", "MatrixMechanism", "mixture_of_sum"]
+__all__ = ["MatrixMechanism"]
 
 _MAX_SIZE = 4096  # patterns, steps and rows, for which the roundings below hold
-# bound: proved - relative roundings of K, and of roots and products made of it
-ALLOWANCE = 1e-11
 _SHARES = (0.0, 0.5, 0.9, 1.0)  # of the entries beside the diagonal that r is at least, as they are tried
 _REFERENCE = 1e-6  # delta at which comparisons are compared
 _MOST_ORDERS = 12  # of moments by which comparisons are chosen
 _MOST_CLASSES = 64  # more have few patterns each
-_MOST_MEANS = 32  # of the mixture of the sum
 _Pairs = tuple[DominatingPair, ...]
 
 
@@ -271,14 +268,3 @@ def _of_sum(k: FloatArray, weights: FloatArray) -> MixturePair:
     sums = _matrix_product.product(k, weights[None, :])[:, 0]
     length = math.sqrt(float(weights @ sums))
     return mixture_of_sum(sums / length if length > 0.0 else np.zeros(len(k)), weights)
-
-
-def mixture_of_sum(means: FloatArray, weights: FloatArray) -> MixturePair:
-    """A mixture of normal distributions with means >= 0 against N(0, 1), with means that are moved down to a few."""
-    means = means * (1.0 - ALLOWANCE)
-    levels = np.unique(np.quantile(means[weights > 0.0], np.linspace(0.0, 1.0, _MOST_MEANS), method="lower"))
-    positions = np.searchsorted(levels, means, side="right") - 1
-    total = np.bincount(positions, weights=weights, minlength=levels.size)
-    selected = total > 0.0
-    p = GaussianMixture(total[selected] / total.sum(), levels[selected], 1.0)
-    return MixturePair(p, GaussianMixture.single(0.0, 1.0), 1, ALLOWANCE)

@@ -47,7 +47,8 @@ def cyclic_patterns(steps: int, rate: float, separation: int, subset: int) -> di
 def log_moment(patterns: dict[tuple[int, ...], Fraction], column: list[float], order: int) -> float:
     """log E_Q R^order, from all tuples of patterns; all columns are complete."""
     with mpmath.workdps(30):
-        lags = [sum(mpmath.mpf(a) * mpmath.mpf(b) for a, b in zip(column, column[d:])) for d in range(len(column))]
+        exact = [mpmath.mpf(c) for c in column]
+        lags = [sum(a * b for a, b in zip(exact, exact[d:], strict=False)) for d in range(len(column))]
 
         def covariance(u, v):
             return sum(lags[abs(s - t)] for s in u for t in v if abs(s - t) < len(lags))
