@@ -23,8 +23,6 @@ dominates); Feldman and Shenfeld 2025 (random allocation); Choquette-Choo, Ganes
 (bins over epochs).
 """
 
-# bounds: proved - roundings of rates and distances that are moved down
-
 from __future__ import annotations
 
 import math

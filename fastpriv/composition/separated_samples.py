@@ -90,14 +90,14 @@ class _BandedSampled(StructuredSampling):
     def _set_parameters(
         self, coefficients: Any, sigma: Any, steps: Any, rate: Any, separation: Any, sensitivity: Any, **others: Any
     ) -> None:
-        apart = validate.count("separation", separation, 1, _MAX_SEPARATION)
-        column = checked_coefficients(coefficients, "separation", apart)
+        period = validate.count("separation", separation, 1, _MAX_SEPARATION)
+        column = checked_coefficients(coefficients, "separation", period)
         noise, span = noise_and_sensitivity(sigma, sensitivity)
         total = float(column.sum()) * span
         validate.scalar("sensitivity times the sum of the coefficients", total, "below 1e300", lambda x: x < 1e300)
         probability = validate.scalar("rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
         number = validate.count("steps", steps, 1, _MAX_STEPS)
-        self._set(coefficients=column, sigma=noise, steps=number, rate=probability, separation=apart, sensitivity=span,
+        self._set(coefficients=column, sigma=noise, steps=number, rate=probability, separation=period, sensitivity=span,
                   **others)
 
     def _lengths(self, rows: int) -> tuple[float, float]:
@@ -284,19 +284,18 @@ def _renyi(rho: float, xi: float, tilts: Any = (), moments: Any = ()) -> Boundin
 @functools.lru_cache(maxsize=64)
 def _dominating(mechanism: SeparatedSampled) -> tuple[tuple[BoundingPairs, ...], tuple[BoundingPairs, ...]]:
     """What dominates the removal and the addition of a record."""
-    one, raised = mechanism, 1.0 + ALLOWANCE
-    total = float(one.coefficients.sum())
-    turns = -(-one.steps // one.separation)
-    told = GaussianMechanism(one.sigma, one._lengths(one.coefficients.size)[1] * math.sqrt(turns) * raised)
-    step = PoissonSampledGaussian(one.sigma, one.rate, total * one.sensitivity * raised)
-    one_release, poisson = compose(told).forward_pairs, compose(step, one.steps)
-    removal, addition = [one_release, poisson.forward_pairs], [one_release, poisson.backward_pairs]
-    r = _covariances(one)
-    visits = one.steps * one.rate / (1.0 + (one.separation - 1) * one.rate)
-    squares, variance = visits * float(r[0]), visits**2 / one.steps * (2.0 * float(r.sum()) - float(r[0])) * raised
+    steps, sigma, rate = mechanism.steps, mechanism.sigma, mechanism.rate
+    length, turns = mechanism._lengths(mechanism.coefficients.size)[1], -(-steps // mechanism.separation)
+    total = float(mechanism.coefficients.sum()) * mechanism.sensitivity * (1.0 + ALLOWANCE)
+    single = compose(GaussianMechanism(sigma, length * math.sqrt(turns) * (1.0 + ALLOWANCE))).forward_pairs
+    poisson = compose(PoissonSampledGaussian(sigma, rate, total), steps)
+    removal, addition = [single, poisson.forward_pairs], [single, poisson.backward_pairs]
+    r = _covariances(mechanism)
+    visits = steps * rate / (1.0 + (mechanism.separation - 1) * rate)
+    squares, variance = visits * float(r[0]), visits**2 / steps * (2.0 * float(r.sum()) - float(r[0]))
     if max(squares, variance) < _LARGEST_MOMENT:
         addition.append(_renyi(0.5 * variance, max(0.5 * (squares - variance), 0.0)))
-    logs = _log_moments(one, r)
+    logs = _log_moments(mechanism, r)
     if logs[1:]:
         removal.append(_renyi(0.0, 0.0, np.arange(len(logs)), logs))
     return tuple(removal), tuple(addition)
@@ -311,15 +310,15 @@ def _covariances(mechanism: SeparatedSampled) -> FloatArray:
 @functools.lru_cache(maxsize=64)
 def _dominated(mechanism: SeparatedSampled) -> tuple[tuple[DominatingPair, ...], ...]:
     """The sum of all rows, where the columns of all but the last steps are complete; the rows of the first step."""
-    one, lowered = mechanism, 1.0 - ALLOWANCE
-    scale = min(one.sensitivity / one.sigma, _LARGEST_MEAN)
-    rate = one.rate / (1.0 + (one.separation - 1) * one.rate) * lowered
-    means = np.array([0.0, math.hypot(*one.coefficients[: one.steps].tolist()) * scale])
+    lowered = 1.0 - ALLOWANCE
+    scale = min(mechanism.sensitivity / mechanism.sigma, _LARGEST_MEAN)
+    rate = mechanism.rate / (1.0 + (mechanism.separation - 1) * mechanism.rate) * lowered
+    means = np.array([0.0, math.hypot(*mechanism.coefficients[: mechanism.steps].tolist()) * scale])
     result = [(mixture_of_sum(means, np.array([1.0 - rate, rate])),)]
-    steps = one.steps - one.coefficients.size + 1
-    if 0 < steps * one.separation * (1 + steps // one.separation) <= _COUNT_WORK:
-        counts = _counts(steps, one.rate, one.separation)
-        unit = float(one.coefficients.sum()) * scale / math.sqrt(one.steps)
+    steps = mechanism.steps - mechanism.coefficients.size + 1
+    if 0 < steps * (mechanism.separation + steps) <= _COUNT_WORK:
+        counts = _counts(steps, mechanism.rate, mechanism.separation)
+        unit = float(mechanism.coefficients.sum()) * scale / math.sqrt(mechanism.steps)
         result.append((mixture_of_sum(np.asarray(np.arange(counts.size) * unit), counts),))
     return tuple(result)
 
@@ -329,17 +328,17 @@ def _counts(steps: int, rate: float, separation: int) -> FloatArray:
 
     A little of Q is mixed with P, which only hides it: the least probability keeps its digits.
     """
-    law = np.zeros((separation, 2 + steps // separation))  # by the steps until it may be sampled
-    law[:, 0] = rate / (1.0 + (separation - 1) * rate)
-    law[0, 0] /= rate
+    table = np.zeros((separation, 2 + steps // separation))  # by the steps until it may be sampled
+    table[:, 0] = rate / (1.0 + (separation - 1) * rate)
+    table[0, 0] /= rate
     for _ in range(steps):
-        sampled = rate * law[0]
-        remaining = (1.0 - rate) * law[0]
-        law[:-1] = law[1:]
-        law[-1, 0], law[-1, 1:] = 0.0, 0.0
-        law[0] += remaining
-        law[separation - 1, 1:] += sampled[:-1]
-    result = np.asarray(law.sum(axis=0))
+        sampled = rate * table[0]
+        remaining = (1.0 - rate) * table[0]
+        table[:-1] = table[1:]
+        table[-1] = 0.0
+        table[0] += remaining
+        table[separation - 1, 1:] += sampled[:-1]
+    result = np.asarray(table.sum(axis=0))
     result[np.cumsum(result) < _LEAST_COUNT] = 0.0
     result[0] += _LEAST_COUNT
     last = int(np.flatnonzero(np.cumsum(result[::-1])[::-1] >= _LEAST_COUNT)[-1])
@@ -348,13 +347,13 @@ def _counts(steps: int, rate: float, separation: int) -> FloatArray:
 
 def _log_moments(mechanism: SeparatedSampled, r: FloatArray) -> list[float]:
     """Upper bounds of log E_Q R^n for n = 1, 2, ..., as many as are not too much work."""
-    one, result, work = mechanism, [0.0], 0.0
+    result, work = [0.0], 0.0
     for order in range(2, _MOST_ORDERS + 1):
-        states = math.comb(order + one.separation - 1, order)
-        work += math.comb(order + one.separation, order) * (one.steps + _SETUP)
-        if states > _MOST_STATES or work > _WORK or not order**2 * one.steps * float(r.sum()) < _LARGEST_MOMENT:
+        states = math.comb(order + mechanism.separation - 1, order)
+        work += math.comb(order + mechanism.separation, order) * (mechanism.steps + _SETUP)
+        if states > _MOST_STATES or work > _WORK or not order**2 * mechanism.steps * float(r.sum()) < _LARGEST_MOMENT:
             break
-        result.append(_log_moment(one, r, order))
+        result.append(_log_moment(mechanism, r, order))
     return result
 
 
