@@ -257,7 +257,7 @@ class _LeastOfCurves(DominatingPair):
         if epsilon.size <= _FEW_LEVELS:
             upper = np.minimum.reduce([curve_bounds(pairs, epsilon).upper for pairs in self.ahead])
         else:
-            x, heights = np.exp(_LEVELS), np.exp(np.maximum(_upper_on_levels(self.ahead), _LEAST_LOG))
+            x, heights = np.exp(_LEVELS), np.exp(_upper_on_levels(self.ahead))
             inside = np.exp(np.minimum(epsilon, _LEVELS[-1]))
             left = np.maximum(np.searchsorted(x, inside) - 1, 0)
             upper = np.log(np.interp(inside, x, heights) + 1e-11 * heights[left])
@@ -274,7 +274,12 @@ class _LeastOfCurves(DominatingPair):
 
 @functools.lru_cache(maxsize=32)
 def _upper_on_levels(alternatives: tuple[BoundingPairs, ...]) -> FloatArray:
-    return np.asarray(np.minimum.reduce([curve_bounds(pairs, _LEVELS).upper for pairs in alternatives]))
+    result = np.full(_LEVELS.size, _LEAST_LOG)
+    for part in np.array_split(np.arange(_LEVELS.size), _LEVELS.size // 4):  # deep levels take long
+        result[part] = np.minimum.reduce([curve_bounds(pairs, _LEVELS[part]).upper for pairs in alternatives])
+        if result[part[-1]] <= _LEAST_LOG:
+            break
+    return np.asarray(np.maximum(result, _LEAST_LOG))
 
 
 def _renyi(rho: float, xi: float, tilts: Any = (), moments: Any = ()) -> BoundingPairs:
