@@ -1,4 +1,4 @@
-"""Draws docs/sampling.png: delta of an epoch of 8 steps under seven ways of sampling, with the bounds of each.
+"""Draws docs/sampling.png: delta of an epoch of 8 steps under nine ways of sampling, with the bounds of each.
 
 ``python tools/sampling_picture.py`` needs matplotlib and takes minutes. 64 records, batches of 8, noise of sigma 2.
 """
@@ -9,7 +9,14 @@ import numpy as np
 
 from fastpriv import GaussianMechanism, RandomAllocation, compose, figures
 from fastpriv.base.files import write_picture
-from fastpriv.pairs import FixedSizeSampled, PoissonSampled, ShuffledBatches, TruncatedPoissonSampled
+from fastpriv.pairs import (
+    CyclicPoissonSampled,
+    FixedSizeSampled,
+    PoissonSampled,
+    SeparatedSampled,
+    ShuffledBatches,
+    TruncatedPoissonSampled,
+)
 
 STEPS, SIZE, SAMPLE = 8, 64, 8
 RATE, CAP = SAMPLE / SIZE, 12
@@ -27,6 +34,8 @@ def main() -> None:
         "shuffled batches, zero out": compose(ShuffledBatches(NOISE, STEPS, relation="zero_out")),
         "Poisson, replace one": compose(PoissonSampled(NOISE, RATE, "replace_one"), STEPS),
         "Poisson, at most 12, add or remove": compose(TruncatedPoissonSampled(NOISE, SIZE, RATE, CAP), STEPS),
+        "2 subsets in turn, add or remove": compose(CyclicPoissonSampled([1.0], NOISE.sigma, STEPS, 0.25, 2)),
+        "2 steps apart, add or remove": compose(SeparatedSampled([1.0], NOISE.sigma, STEPS, 1.0 / 7.0, 2)),
         "Poisson, add or remove": compose(PoissonSampled(NOISE, RATE), STEPS),
         "allocation, add or remove": compose(RandomAllocation(NOISE.sigma, STEPS)),
     }

@@ -90,10 +90,11 @@ def _discrete_gaussian(folder: Path, sigma: float, sensitivity: float) -> Any:
     return DiscreteGaussianMechanism(sigma, _whole(sensitivity))
 
 
-def _selected(folder: Path, base: Any, eta: float, gamma: float) -> Any:
-    from ..pairs import NegativeBinomial, Selected
+def _selected(folder: Path, base: Any, **runs: Any) -> Any:
+    """The best of a negative binomial number of runs, or of a Poisson number where their mean is given."""
+    from ..pairs import NegativeBinomial, Poisson, Selected
 
-    return Selected(base, NegativeBinomial(eta, gamma))
+    return Selected(base, Poisson(**runs) if "mean" in runs else NegativeBinomial(**runs))
 
 
 def _discrete(folder: Path, p: Any, q: Any) -> Any:
@@ -111,6 +112,11 @@ def _discrete(folder: Path, p: Any, q: Any) -> Any:
 # Relation of neighbouring data sets by default, for kinds that have one.
 _NEIGHBOURS = {"relation": "add_or_remove"}
 
+# Parameters of samples for a banded matrix.
+_BANDED_SAMPLE = {
+    "coefficients": None, "sigma": None, "steps": None, "rate": None, "separation": None, "sensitivity": 1.0
+}
+
 # The kinds of steps by name. Scales of noise are in units of the release; epsilon is in nats.
 KINDS: Mapping[str, StepKind] = {
     "gaussian": StepKind({"sigma": None, "sensitivity": 1.0}, _class("mechanisms", "GaussianMechanism")),
@@ -123,10 +129,13 @@ KINDS: Mapping[str, StepKind] = {
     "discrete": StepKind({"p": None, "q": None}, _discrete),
     "allocation": StepKind({"sigma": None, "steps": None, "sensitivity": 1.0, "epochs": 1},
                            _class("composition", "RandomAllocation")),
+    "allocated": StepKind({"steps": None, "times": 1, "base": "gaussian"}, _class("pairs", "Allocation")),
     "balls_in_bins": StepKind({"sigma": None, "bins": None, "sensitivity": 1.0, "epochs": 1},
                               _class("composition", "BallsInBins")),
     "banded_matrix": StepKind({"coefficients": None, "sigma": None, "bins": None, "sensitivity": 1.0, "epochs": 1},
                               _class("composition", "BandedMatrixMechanism")),
+    "cyclic_poisson": StepKind({**_BANDED_SAMPLE, **_NEIGHBOURS}, _class("pairs", "CyclicPoissonSampled")),
+    "separated": StepKind(_BANDED_SAMPLE, _class("pairs", "SeparatedSampled")),
     "poisson_sampled": StepKind({"rate": None, **_NEIGHBOURS, "base": "gaussian"}, _class("pairs", "PoissonSampled")),
     "fixed_size": StepKind({"size": None, "sample": None, **_NEIGHBOURS, "base": "gaussian"},
                            _class("pairs", "FixedSizeSampled")),
@@ -139,17 +148,20 @@ KINDS: Mapping[str, StepKind] = {
     "shuffled_batches": StepKind({"batches": None, "epochs": 1, "relation": "replace_one", "base": "gaussian"},
                                  _class("pairs", "ShuffledBatches")),
     "selected": StepKind({"eta": 1.0, "gamma": None, "base": "gaussian"}, _selected),
+    "selected_of_poisson": StepKind({"mean": None, "base": "gaussian"}, _selected),
     "bounded_range": StepKind({"epsilon": None}, _class("pairs", "BoundedRange")),
     "permute_and_flip": StepKind({"epsilon": None}, _class("pairs", "PermuteAndFlip")),
     "discrete_gaussian": StepKind({"sigma": None, "sensitivity": 1}, _discrete_gaussian),
     "tree_aggregation": StepKind({"sigma": None, "leaves": None, "sensitivity": 1.0},
                                  _class("pairs", "TreeAggregation")),
     "zero_concentrated_dp": StepKind({"rho": None, "xi": 0.0}, _class("pairs", "ZeroConcentratedDP")),
+    "renyi_dp": StepKind({"orders": None, "epsilons": None}, _class("pairs", "RenyiDP")),
 }
 _TEXTS = ("p", "q", "base", "relation")  # parameters that are not numbers
-_LISTS = ("coefficients",)  # numbers separated by spaces
+_LISTS = ("coefficients", "orders", "epsilons")  # numbers separated by spaces
 # Parameters that are whole numbers.
-_WHOLE = frozenset(("k", "group_size", "steps", "bins", "epochs", "size", "sample", "cap", "n", "batches", "leaves"))
+_WHOLE = frozenset(("k", "group_size", "steps", "times", "bins", "epochs", "separation", "size", "sample", "cap", "n",
+                    "batches", "leaves"))
 # The parameters of all kinds, which are the columns of a table besides kind and count.
 _COLUMNS = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.parameters))
 

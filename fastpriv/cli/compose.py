@@ -74,7 +74,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     step.add_argument("--shuffle", metavar="N", type=float, help="reports that are shuffled, each of --epsilon0")
     step.add_argument("--epsilon0", metavar="E", type=float, help="local epsilon of each report, with --shuffle")
     step.add_argument("--step", nargs="+", metavar=("KIND", "NAME=VALUE"), help="any kind of a table of steps with its "
-        "parameters, such as: laplace scale=2, or fixed_size size=64 sample=8 sigma=2")
+        "parameters, such as: laplace scale=2, or fixed_size size=64 sample=8 sigma=2, or cyclic_poisson sigma=1 "
+        "steps=100 rate=0.1 separation=2 'coefficients=1 0.5'; --step list is refused with all kinds, and "
+        "docs/composition.md has their parameters")
     step.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
     goal = parser.add_argument_group("what is asked")
     goal.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")

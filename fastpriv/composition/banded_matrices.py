@@ -78,7 +78,7 @@ from ..pairs.protocol import BoundingPairs
 from ..sampling.statistics.confidence_sequences import BoundedMean
 from .random_allocation import StructuredSampling, noise_and_sensitivity
 
-__all__ = ["BandedMatrixMechanism"]
+__all__ = ["BandedMatrixMechanism", "checked_coefficients"]
 
 # bound: proved - relative error of a loading: a root, two products and a quotient
 _LOADING_ERROR = 2.0**-50
@@ -130,10 +130,7 @@ class BandedMatrixMechanism(StructuredSampling):
 
     The pair counts the last columns of C as complete. The matrix need not be the one of an optimal mechanism.
 
-    Cyclic Poisson sampling of a matrix with m bands, where a record belongs to one of m subsets and each step samples
-    one subset with a rate, is a composition: the columns of the steps of a subset are orthogonal. Its bounds are those
-    of ``compose(PoissonSampledGaussian(sigma, rate, sensitivity=length), math.ceil(steps / m))`` with the length of
-    the first column.
+    Cyclic Poisson samples, and samples with a separation, of a banded matrix: ``fastpriv.pairs``.
 
     **Accuracy** ``tests/enclosures/test_few_bins.py``, ``tests/enclosures/test_structured_sampling.py``,
     ``tests/intervals/test_banded_matrices.py``.
@@ -162,22 +159,9 @@ class BandedMatrixMechanism(StructuredSampling):
     def __init__(
         self, coefficients: ArrayLike, sigma: ArrayLike, bins: int, sensitivity: ArrayLike = 1.0, epochs: int = 1
     ) -> None:
-        column = validate.vector(
-            "coefficients", coefficients, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf),
-            remedy="The worst contributions of a record are known for matrices without negative entries only.",
-        ).copy()
-        noise, span = noise_and_sensitivity(sigma, sensitivity)
         number = validate.count("bins", bins, 1, _MAX_BINS)
-        if column[0] == 0.0:
-            raise DomainError(
-                f"coefficients must have a positive first entry; got {float(column[0])!r}. Pass the column of C from "
-                "its diagonal on."
-            )
-        if column.size > number:
-            raise DomainError(
-                f"coefficients must be at most as many as bins, {number}; got {column.size}. Pass fewer bands, or more "
-                "bins."
-            )
+        column = checked_coefficients(coefficients, "bins", number)
+        noise, span = noise_and_sensitivity(sigma, sensitivity)
         self._set(coefficients=column, sigma=noise, bins=number, sensitivity=span,
                   epochs=validate.count("epochs", epochs))
 
@@ -305,6 +289,25 @@ class BandedMatrixMechanism(StructuredSampling):
             min(max(value, lower), upper), lower, upper, kind="statistical", unit="probability",
             confidence=level_of_bounds, method="importance sampling, bets on a bounded mean", cost=cost,
         )
+
+
+def checked_coefficients(coefficients: Any, name: str, number: int) -> FloatArray:
+    """The first column of C, with at most as many bands as the argument ``name`` says."""
+    column = validate.vector(
+        "coefficients", coefficients, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf),
+        remedy="The worst contributions of a record are known for matrices without negative entries only.",
+    ).copy()
+    if column[0] == 0.0:
+        raise DomainError(
+            f"coefficients must have a positive first entry; got {float(column[0])!r}. Pass the column of C from its "
+            "diagonal on."
+        )
+    if column.size > number:
+        raise DomainError(
+            f"coefficients must be at most as many as {name}, {number}; got {column.size}. Pass fewer bands, or a "
+            f"larger number as {name}."
+        )
+    return column
 
 
 def _covariances(mechanism: BandedMatrixMechanism) -> FloatArray:

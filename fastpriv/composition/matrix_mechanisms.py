@@ -42,18 +42,15 @@ from ..pairs.allocations import IMPROVED_DELTAS, AllocationPair
 from ..pairs.banded_sums import banded_pair
 from ..pairs.mixture_pairs import MixturePair
 from ..pairs.protocol import BoundingPairs, DominatingPair
-from .random_allocation import StructuredSampling, noise_and_sensitivity
+from .random_allocation import ALLOWANCE, StructuredSampling, mixture_of_sum, noise_and_sensitivity
 
 __all__ = ["MatrixMechanism"]
 
 _MAX_SIZE = 4096  # patterns, steps and rows, for which the roundings below hold
-# bound: proved - relative roundings of K, and of roots and products made of it
-_ALLOWANCE = 1e-11
 _SHARES = (0.0, 0.5, 0.9, 1.0)  # of the entries beside the diagonal that r is at least, as they are tried
 _REFERENCE = 1e-6  # delta at which comparisons are compared
 _MOST_ORDERS = 12  # of moments by which comparisons are chosen
 _MOST_CLASSES = 64  # more have few patterns each
-_MOST_MEANS = 32  # of the mixture of the sum
 _Pairs = tuple[DominatingPair, ...]
 
 
@@ -199,7 +196,7 @@ def _rough_epsilon(r: float, g: float, steps: int) -> float:
 
 def _root(square: float, side: int) -> float:
     """A length in units of sigma, moved up or down by the roundings of K."""
-    return math.sqrt(max(square, 0.0)) * (1.0 + side * _ALLOWANCE) if square > 0.0 else 0.0
+    return math.sqrt(max(square, 0.0)) * (1.0 + side * ALLOWANCE) if square > 0.0 else 0.0
 
 
 def _beside_gaussian(square: float, pair: DominatingPair, side: int) -> _Pairs:
@@ -258,7 +255,7 @@ def _line(k: FloatArray, side: int, deltas: tuple[float, float]) -> _Pairs:
     loadings = tuple(0.5 * (ends[0] + sign * ends[1]) * (1.0 + side * 1e-7) for sign in (1, -1))
     # the roots lose digits where both loadings are alike: their product and squares must be moved outward
     shifted = side * (loadings[0] * loadings[1] - second), side * (loadings[0] ** 2 + loadings[1] ** 2 - first)
-    if shifted[0] < _ALLOWANCE * near or shifted[1] < _ALLOWANCE * g:
+    if shifted[0] < ALLOWANCE * near or shifted[1] < ALLOWANCE * g:
         return ()
     large = AllocationPair(math.hypot(*loadings), max(n // 2, 1), False, deltas, 1)
     small = AllocationPair(math.hypot(*loadings), n, False, deltas, 1)
@@ -267,13 +264,7 @@ def _line(k: FloatArray, side: int, deltas: tuple[float, float]) -> _Pairs:
 
 
 def _of_sum(k: FloatArray, weights: FloatArray) -> MixturePair:
-    """The release along the mean of all patterns, with means that are moved down to a few."""
+    """The release along the mean of all patterns."""
     sums = _matrix_product.product(k, weights[None, :])[:, 0]
     length = math.sqrt(float(weights @ sums))
-    means = sums / length * (1.0 - _ALLOWANCE) if length > 0.0 else np.zeros(len(k))
-    levels = np.unique(np.quantile(means, np.linspace(0.0, 1.0, _MOST_MEANS), method="lower"))
-    positions = np.searchsorted(levels, means, side="right") - 1
-    total = np.bincount(positions, weights=weights, minlength=levels.size)
-    selected = total > 0.0
-    p = GaussianMixture(total[selected] / total.sum(), levels[selected], 1.0)
-    return MixturePair(p, GaussianMixture.single(0.0, 1.0), 1, _ALLOWANCE)
+    return mixture_of_sum(sums / length if length > 0.0 else np.zeros(len(k)), weights)

@@ -23,8 +23,6 @@ dominates); Feldman and Shenfeld 2025 (random allocation); Choquette-Choo, Ganes
 (bins over epochs).
 """
 
-# bounds: proved - roundings of rates and distances that are moved down
-
 from __future__ import annotations
 
 import math
@@ -38,6 +36,7 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
+from ..base.numerics import FloatArray
 from ..channels import AnyChannel
 from ..distributions import GaussianMixture, Pmf
 from ..mechanisms.gaussian import GaussianMechanism
@@ -50,11 +49,17 @@ from ..pairs.protocol import BoundingPairs, DominatingPair
 from ..pairs.readers import read_pair
 from .compositions import Composition, compose
 
-__all__ = ["Allocation", "BallsInBins", "RandomAllocation", "StructuredSampling", "noise_and_sensitivity"]
+__all__ = [
+    "ALLOWANCE", "Allocation", "BallsInBins", "RandomAllocation", "StructuredSampling", "mixture_of_sum",
+    "noise_and_sensitivity",
+]
 
 Direction = Literal["forward", "backward", "worst"]
 
 _MAX_STEPS = 10**9  # of an epoch: sums are doubled, 30 times for these
+# bound: proved - relative roundings of means, of their squares, and of weights that are sums of up to 4096 terms
+ALLOWANCE = 1e-11
+_MOST_MEANS = 32  # of the mixture of a sum
 # bound: none - nats around a delta whose epsilon is asked for
 _AROUND = 1.0
 _NOTHING: tuple[DominatingPair, ...] = (DiscretePair(np.ones(1), np.ones(1), 1),)  # what every pair dominates
@@ -310,12 +315,9 @@ class Allocation(StructuredSampling):
 
     def _normal_lower(self, sigma: float, span: float) -> tuple[tuple[DominatingPair, ...], ...]:
         """The mean of all steps; one step, which is sampled."""
-        t, k = self.steps, self.times
-        q, down = GaussianMixture.single(0.0, 1.0), 1.0 - 2.0**-48
-        mean = MixturePair(GaussianMixture.single(k * span / sigma / math.sqrt(t) * down, 1.0), q, 1)
-        rate = k / t * down
-        once = GaussianMixture([1.0 - rate, rate], [0.0, span / sigma * down], 1.0)
-        return (mean,), (MixturePair(once, q, 1, 2.0**-50),)
+        t, k, ratio = self.steps, self.times, span / sigma
+        mean, once = ([k * ratio / math.sqrt(t)], [1.0]), ([0.0, ratio], [1.0 - k / t, k / t])
+        return tuple((mixture_of_sum(np.array(means), np.array(weights)),) for means, weights in (mean, once))
 
 
 class BallsInBins(StructuredSampling):
@@ -373,6 +375,17 @@ def noise_and_sensitivity(sigma: Any, sensitivity: Any) -> tuple[float, float]:
     noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     at_least_0 = "at least 0 and finite"
     return noise, validate.scalar("sensitivity", sensitivity, at_least_0, lambda x: (x >= 0) & (x < np.inf))
+
+
+def mixture_of_sum(means: FloatArray, weights: FloatArray) -> MixturePair:
+    """A mixture of normal distributions with means >= 0 against N(0, 1), with means that are moved down to a few."""
+    means, weights = means[weights > 0.0] * (1.0 - ALLOWANCE), weights[weights > 0.0]
+    levels = np.unique(np.quantile(means, np.linspace(0.0, 1.0, _MOST_MEANS), method="lower"))
+    positions = np.searchsorted(levels, means, side="right") - 1
+    total = np.bincount(positions, weights=weights, minlength=levels.size)
+    selected = total > 0.0
+    p = GaussianMixture(total[selected] / total.sum(), levels[selected], 1.0)
+    return MixturePair(p, GaussianMixture.single(0.0, 1.0), 1, ALLOWANCE)
 
 
 def _deltas_near(delta: Any, log_delta: Any) -> tuple[float, float]:

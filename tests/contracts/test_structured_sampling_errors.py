@@ -4,7 +4,7 @@ import pytest
 
 from fastpriv import BallsInBins, BandedMatrixMechanism, Channel, RandomAllocation
 from fastpriv.base.errors import DomainError, ShapeError
-from fastpriv.pairs import Allocation, MatrixMechanism
+from fastpriv.pairs import Allocation, CyclicPoissonSampled, MatrixMechanism, SeparatedSampled
 
 
 @pytest.mark.parametrize(("make", "text"), [
@@ -26,6 +26,14 @@ from fastpriv.pairs import Allocation, MatrixMechanism
     (lambda: RandomAllocation(1.0, 4).delta(1.0, direction="remove"), "direction must be one of"),
     (lambda: Allocation(Channel([[0.5, 0.5], [0.25, 0.75]]), 4), "base must say which of its laws is that"),
     (lambda: Allocation([None, None], 4), "base must be a tuple"),
+    (lambda: CyclicPoissonSampled([1.0, 0.5], 1.0, 10, 0.5, 1), "coefficients must be at most as many as separation"),
+    (lambda: CyclicPoissonSampled([1.0], 1.0, 10, 1.5, 1), "rate must be between 0 and 1; got 1.5"),
+    (lambda: CyclicPoissonSampled([1.0], 1.0, 10, 0.5, 2, relation="both"), "relation must be one of"),
+    (lambda: SeparatedSampled([-1.0], 1.0, 10, 0.5, 2), "coefficients must be at least 0 and finite; got -1.0"),
+    (lambda: SeparatedSampled([1.0], 1.0, 0, 0.5, 2), "steps must be an integer of at least 1"),
+    (lambda: SeparatedSampled([1.0], 1.0, 10, float("nan"), 2), "rate must be between 0 and 1; got nan"),
+    (lambda: SeparatedSampled([1.0], 1.0, 10, 0.5, 5000), "separation must be an integer of at least 1"),
+    (lambda: SeparatedSampled([1e200], 1.0, 10, 0.5, 2, 1e200), "sensitivity times the sum of the coefficients"),
     (lambda: MatrixMechanism([1.0, 2.0], 1.0, [[1.0]]), "matrix must have two axes of 1 to 4096 entries"),
     (lambda: MatrixMechanism([[1.0, 2.0]], 1.0, [[1.0]]), "patterns must have one column for each of the 2"),
 ])
