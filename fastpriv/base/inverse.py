@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .numerics import UNIT_ROUNDOFF, FloatArray
+from .numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 
 __all__ = ["RootSearch", "bisect"]
 
@@ -24,10 +24,11 @@ _MOST_ROUNDS = 80  # of evaluations: bisection of all doubles takes 64 of them
 _NARROW = 4 * UNIT_ROUNDOFF
 _MARGIN = 1.5  # by how much more than expected the ends lie outside of the root
 _LARGEST_MARGIN = 4.0  # in log x: no proof is looked for farther away from the root
-_MOST_HALVINGS = 24  # of the gap between the root and an end
+_MOST_HALVINGS = 24  # evaluations beside an end
 _MOST_BLIND = 8  # halvings of a gap at one end of which f has no value, before its ends are searched on their own
-# bound: none - relative width of a bracket whose ends are searched on, and the share of it that is left to them
-_WIDE, _SETTLED = 1e-7, 0.05
+# bound: none - relative width of a bracket whose ends are searched on, the share of it that is left to them, the same
+# where a bound has no value on one side, and how far beside a secant an end is tried, as a share of its gap
+_WIDE, _SETTLED, _ROUGH, _ASIDE = 1e-7, 1e-3, 0.25, 0.02
 
 Number = TypeVar("Number", float, FloatArray)
 
@@ -109,27 +110,41 @@ class RootSearch:
             used = np.concatenate([*(point[unproved] for point in points), root[blind]])
             if not self.add(self._x(used[~np.isnan(used)])):
                 break
-        return self._halve_gaps(below, above)
+        return self._narrow_ends(below, above)
 
-    def _halve_gaps(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Halve the gaps between the root and either end, where f is wider at some x than at others."""
-        root = self._roots(below, above)[0]
-        refused_low, refused_high = root.copy(), root.copy()  # nearer the root than these, no proof is looked for
-        for _ in range(_MOST_HALVINGS):
+    def _narrow_ends(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Search on where a bound itself meets the target, for each end: bounds may be far apart, or wide at some x."""
+        for round_ in range(_MOST_HALVINGS):
             low, high = (self._log(end) for end in self.proved(below, above))
-            limit = np.maximum(_SETTLED * np.minimum(high - low, 1.0), self.rtol)
             wide = high - low > max(_WIDE, self.rtol)
-            points = [0.5 * (low + np.minimum(refused_low, high)), 0.5 * (high + np.maximum(refused_high, low))]
-            tried = [wide & np.isfinite(low) & (refused_low - low > limit),
-                     wide & np.isfinite(high) & (high - refused_high > limit)]
-            if not self.add(self._x(np.concatenate([point[mask] for point, mask in zip(points, tried, strict=True)]))):
+            ends = (
+                self._end(np.minimum.accumulate(self.rows[2]), below, 1.0, round_, wide, high - low),
+                self._end(np.maximum.accumulate(self.rows[1, ::-1])[::-1], above, -1.0, round_, wide, high - low),
+            )
+            if not self.add(self._x(np.concatenate(ends))):
                 break
-            new_low, new_high = (self._log(end) for end in self.proved(below, above))
-            refused_low = np.where(tried[0] & (new_low < points[0]), points[0], refused_low)
-            refused_high = np.where(tried[1] & (new_high > points[1]), points[1], refused_high)
         low, high = self.proved(below, above)
         high = np.maximum(high, low)
         return low, np.clip(self._x(self._roots(below, above)[0]), low, high), high
+
+    def _end(
+        self, bound: FloatArray, target: FloatArray, sign: float, round_: int, wide: BoolArray, gap: FloatArray
+    ) -> FloatArray:
+        """The t at which one falling bound is evaluated next, between the last proof and the next point without it:
+        beyond and before the secant, in turn, and in the middle where the bound has no finite value.
+        """
+        with np.errstate(all="ignore"):
+            t, y, aim = self._log(self.x), self.straighten(bound), self.straighten(target)
+            right = np.searchsorted(-bound, -target, side="left" if sign > 0 else "right")
+            usable = wide & (right > 0) & (right < t.size)
+            right = np.clip(right, 1, t.size - 1)
+            a, b, rise = t[right - 1], t[right], y[right] - y[right - 1]
+            share = (aim - y[right - 1]) / rise
+            smooth = np.isfinite(rise) & (share >= 0.0) & (share <= 1.0) & (round_ % 3 != 2)
+            share = np.where(smooth, share + sign * (_ASIDE if round_ % 3 == 0 else -_ASIDE), 0.5)
+            valued = np.isfinite(self.rows[0, right - 1]) & np.isfinite(self.rows[0, right])
+            usable &= b - a > np.maximum(np.where(valued, _SETTLED, _ROUGH) * np.minimum(gap, 1.0), self.rtol)
+        return np.asarray((a + np.clip(share, _ASIDE, 1.0 - _ASIDE) * (b - a))[usable])
 
     def _roots(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """The t where inverse interpolation through the nearest points meets the target; how far the secant is off;

@@ -98,8 +98,7 @@ class MixturePair(DominatingPair):
 
     def renyi_divergence(self, order: float) -> Bounds:
         """Certified bounds, by ``fastpriv.renyi_divergence``."""
-        result = renyi_divergence(self.p, self.q, order, certified=True)
-        return float(result.lower), float(result.upper)
+        return _renyi_bounds(self.p, self.q, order)
 
     def gaussian_fit(self) -> GaussianFit:
         """By the farthest two components, where all sigmas are one."""
@@ -124,6 +123,12 @@ class MixturePair(DominatingPair):
             columns += [np.ascontiguousarray(x[used]) for x in (side.weights, side.means, side.sigmas)]
             excess.append(math.fsum([*side.weights.tolist(), -1.0]))
         return bool(sums.add_mixtures(self.count, *columns, *excess))
+
+
+@lru_cache(maxsize=64)  # both directions of a composition ask for both orders
+def _renyi_bounds(p: GaussianMixture, q: GaussianMixture, order: float) -> Bounds:
+    result = renyi_divergence(p, q, order, certified=True)
+    return float(result.lower), float(result.upper)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
