@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..composition import Composition
     from ..composition.compositions import Direction
 
-__all__ = ["add_options", "run"]
+__all__ = ["add_options", "add_step_options", "composition_of", "run", "summary_of"]
 
 _MOST_SHOWN = 4  # kinds of steps in the first line of the output
 _DIGITS = 10  # significant digits that are printed
@@ -62,6 +62,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "at any depth; or the least noise, or the most steps, for a target. Steps come from a table, from the options, "
         "or from the list of events of another accountant."
     )
+    add_step_options(parser)
+    goal = parser.add_argument_group("what is asked")
+    goal.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
+    goal.add_argument("--delta", metavar="GRID", help="epsilon at these; 0 asks for the largest loss")
+    goal.add_argument("--least-sigma", action="store_true", help="least sigma for --epsilon and --delta, with --rate "
+        "and --count")
+    goal.add_argument("--largest-count", action="store_true", help="most steps for --epsilon and --delta, with "
+        "--sigma and --rate, or of the one step of FILE")
+    goal.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
+        "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")
+    add = parser.add_argument
+    add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
+    add("--csv", action="store_true", help="print CSV instead of the table")
+    add_shared_options(parser, "json", "quiet")
+    parser.epilog = "Example: fastpriv compose --sigma 1 --rate 0.01 --count 1000 --epsilon 1,2,4 --delta 1e-6"
+    parser.set_defaults(
+        run=run, interrupted="nothing was written.",
+        large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
+    )
+
+
+def add_step_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is released."""
     add = parser.add_argument
     add(
         "file", nargs="?", metavar="FILE", help="CSV or TOML table of steps with the columns kind, count and the "
@@ -78,25 +101,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "steps=100 rate=0.1 separation=2 'coefficients=1 0.5'; --step list is refused with all kinds, and "
         "docs/composition.md has their parameters")
     step.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
-    goal = parser.add_argument_group("what is asked")
-    goal.add_argument("--epsilon", metavar="GRID", help=f"delta at these, in nats: {GRID_FORMS}")
-    goal.add_argument("--delta", metavar="GRID", help="epsilon at these; 0 asks for the largest loss")
-    goal.add_argument("--least-sigma", action="store_true", help="least sigma for --epsilon and --delta, with --rate "
-        "and --count")
-    goal.add_argument("--largest-count", action="store_true", help="most steps for --epsilon and --delta, with "
-        "--sigma and --rate, or of the one step of FILE")
-    goal.add_argument("--direction", choices=tuple(_DIRECTIONS), help="which of a pair is released: forward (remove a "
-        "record), backward (add one), or the larger delta of both, worst (default: worst for mechanisms)")
-    goal.add_argument("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are "
-        "neighbours, of events of dp_accounting and of samples (default: add_or_remove)")
-    add("--figure", metavar="FILE", help="draw the curve with its bounds into this .png, .svg or .pdf")
-    add("--csv", action="store_true", help="print CSV instead of the table")
-    add_shared_options(parser, "json", "quiet")
-    parser.epilog = "Example: fastpriv compose --sigma 1 --rate 0.01 --count 1000 --epsilon 1,2,4 --delta 1e-6"
-    parser.set_defaults(
-        run=run, interrupted="nothing was written.",
-        large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
-    )
+    add("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are neighbours, of "
+        "events of dp_accounting and of samples (default: add_or_remove)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -109,14 +115,7 @@ def run(args: argparse.Namespace) -> int:
     if args.least_sigma or args.largest_count:
         summary = _Summary(_search_text(args), _assumptions(args), args.direction or "that of the mechanism")
         return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], summary)
-    from ..composition import compose
-
-    events = args.file is not None and Path(args.file).suffix.lower() == ".json"
-    steps = [] if events else _steps(args)
-    if events:
-        composition = _composition_of_events(args)
-    else:
-        composition = compose([step.pair() for step in steps], [step.count for step in steps])
+    composition, steps = composition_of(args)
     if epsilons is None and deltas is None and args.figure is None:
         raise DomainError("--epsilon, --delta or --figure must be given; got none. Write --epsilon 1,2,4.")
     if args.figure is not None:
@@ -124,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
 
         _figure_kind(args.figure)
         check_writable_file(args.figure)
-    summary = _summary(args, composition, steps)
+    summary = summary_of(args, composition, steps)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rows = _delta_rows(composition, epsilons, direction) if epsilons is not None else []
@@ -141,6 +140,16 @@ def run(args: argparse.Namespace) -> int:
     return _print_rows(args, rows, steps, summary)
 
 
+def composition_of(args: argparse.Namespace) -> tuple[Composition, list[ComposedStep]]:
+    """What the file or the options describe; without steps where a list of events does."""
+    from ..composition import compose
+
+    if args.file is not None and Path(args.file).suffix.lower() == ".json":
+        return _composition_of_events(args), []
+    steps = _steps(args)
+    return compose([step.pair() for step in steps], [step.count for step in steps]), steps
+
+
 class _Summary(NamedTuple):
     """What was composed, what was assumed where an option was left out, and the direction of the answers."""
 
@@ -153,7 +162,8 @@ class _Summary(NamedTuple):
         return "".join(f"{line}\n" for line in (f"{self.composed}; direction: {self.direction}", *self.assumed)) + "\n"
 
 
-def _summary(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
+def summary_of(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
+    """What was composed, in the words of the options."""
     words = {"forward": "forward (remove a record)", "backward": "backward (add a record)",
              "worst": "worst, the larger delta of removing and adding a record"}
     if any(step.parameters.get("relation", "add_or_remove") != "add_or_remove" for step in steps):

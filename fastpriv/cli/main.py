@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from ..base.errors import NotConvergedError
 from ..base.escaping import escape_invisible
 from ..base.version import VERSION
-from . import assess, audit, compose, convert, divergence, figures, info, leakage, membership, posterior, sweep
+from . import assess, audit, compose, convert, divergence, figures, info, leakage, membership, posterior, risk, sweep
 
 __all__ = ["main", "program_parser"]
 
@@ -82,7 +82,7 @@ def program_parser() -> argparse.ArgumentParser:
     """Build the parser of the program and of its commands."""
     parser = _Parser(
         prog="fastpriv",
-        description="Privacy figures with bounds. Commands: assess, sweep, compose, divergence, posterior, "
+        description="Privacy figures with bounds. Commands: assess, sweep, compose, risk, divergence, posterior, "
         "convert, membership, leakage, audit, figures, info.",
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
@@ -97,6 +97,7 @@ def program_parser() -> argparse.ArgumentParser:
         ("assess", assess, "what does releasing each value of a column with noise leak?"),
         ("sweep", sweep, "a quantity over a table of settings, in a store that survives anything"),
         ("compose", compose, "delta and epsilon of many releases together"),
+        ("risk", risk, "what many releases together tell an attacker, in sentences"),
         ("divergence", divergence, "a divergence of two Gaussian mixtures in files"),
         ("posterior", posterior, "what one release does to beliefs, from files"),
         ("convert", convert, "one privacy notion from another, with its source"),

@@ -16,6 +16,8 @@ from .random_allocation import Allocation as Allocation
 from .random_allocation import BallsInBins as BallsInBins
 from .random_allocation import RandomAllocation as RandomAllocation
 from .renyi_filters import renyi_filter as renyi_filter
+from .statements import RiskStatement as RiskStatement
+from .statements import statement as statement
 from .targets import largest_count as largest_count
 from .targets import least_sigma as least_sigma
 from .trade_off import TradeOffCurve as TradeOffCurve

@@ -1,5 +1,6 @@
 """Advantages, Bayes risks, profiles and the order of mechanisms contain the truth."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ from fastpriv import (
     PoissonSampledGaussian,
     compose,
     hockey_stick_divergence,
+    risk,
 )
 from fastpriv.composition import (
     advantage,
@@ -69,8 +71,8 @@ def test_small_risks_of_outcomes_and_of_compositions():
     p, q = [1 - 2.0**-40, 2.0**-40], [2.0**-45, 1 - 2.0**-45]
     found = bayes_risk(p, q, [0.5, 0.25, 0.0, 1.0])
     truth = [Fraction(1, 2**41) + Fraction(1, 2**46), Fraction(1, 2**42) + Fraction(3, 2**47), 0, 0]
-    for k, risk in enumerate(truth):
-        assert Fraction(float(found.lower[k])) <= risk <= Fraction(float(found.upper[k]))
+    for k, wanted in enumerate(truth):
+        assert Fraction(float(found.lower[k])) <= wanted <= Fraction(float(found.upper[k]))
     assert (found.width <= 1e-14 * found.value).all()
     noise = fastpriv.compose(fastpriv.LaplaceMechanism(1.0), 100)
     assert bayes_risk(noise).width <= 1e-9 * bayes_risk(noise).value
@@ -210,3 +212,58 @@ def test_the_order_of_compositions():
     order = compare_mechanisms(compose(step, 20), compose(step, 40), tolerance=1e-4)
     assert order.relation == "first at least as private"
     assert len(order.counterexamples) == 1
+
+
+SETTINGS = [(0.01, 1e-3), (1e-300, 1e-3), (0.5, 1.0), (1 - 2**-53, 1e-300), (0.3, 5e-324)]
+
+
+@pytest.mark.parametrize(("prior", "rate"), SETTINGS)
+@pytest.mark.parametrize("sigma", [0.05, 2.0, 1e9])
+def test_a_statement_is_the_arithmetic_of_the_best_test(sigma, prior, rate):
+    said = risk.statement(GaussianMechanism(sigma, 1.0), prior=prior, false_positive_rate=rate, candidates=7)
+    best = risk.true_positive_rate(GaussianMechanism(sigma, 1.0), None, rate)
+    pi, alpha = mpf(prior), mpf(rate)
+    for end, share in (("lower", best.lower), ("upper", best.upper)):
+        truth = pi * mpf(float(share)) / (pi * mpf(float(share)) + (1 - pi) * alpha)
+        beyond = (lambda x, y: x <= y) if end == "lower" else (lambda x, y: x >= y)
+        assert beyond(mpf(getattr(said.precision, end)), truth)
+        assert beyond(mpf(getattr(said.lift, end)), truth / pi)
+    if rate > 1e-320:  # below, the rate of the best test itself has no digits
+        assert said.precision.upper - said.precision.lower <= 1e-12 * said.precision.upper + 1e-322
+    assert said.true_positive_rate.upper >= best.upper
+    assert said.reconstruction.upper >= 1 / 7
+    assert said.epsilon.upper == fastpriv.compose(GaussianMechanism(sigma, 1.0)).epsilon(1e-5).upper
+
+
+def test_a_statement_takes_the_worse_order():
+    p, q = [0.5, 0.5, 0.0], [0.5, 0.4999, 0.0001]
+    ways = [risk.statement(p, q, false_positive_rate=1e-4), risk.statement(q, p, false_positive_rate=1e-4)]
+    assert ways[0].true_positive_rate.floats() == ways[1].true_positive_rate.floats()
+    assert ways[0].epsilon.upper == ways[1].epsilon.upper == math.inf
+    assert ways[0].precision.upper <= 1.0
+
+
+def test_the_sentences_of_a_statement():
+    said = risk.statement(GaussianMechanism(2.0, 1.0), record="<b>patient</b>", candidates=1000)
+    first, second, third, fourth, fifth = said.sentences()
+    assert "at most 1 in 1,000" in first
+    assert "at most 0.48 %" in first  # 0.47955..., rounded up
+    assert "at most 4.63 %" in second  # 4.6201...
+    assert "4.63 times" in second
+    assert "Among 1,000 values" in third
+    assert "in place of 0.1 %" in third
+    assert "19.8 percentage points" in fourth  # 19.741...
+    assert "epsilon is at most 2 at" in fifth
+    assert "<b>" not in said._repr_html_()
+    assert said.to_dict()["precision"]["upper"] == said.precision.upper
+    assert "1 in 3 " in risk.statement(GaussianMechanism(2.0, 1.0), false_positive_rate=1 / 3).sentences()[0]
+    assert "25 %" not in risk.statement(GaussianMechanism(2.0, 1.0), false_positive_rate=0.3).sentences()[0]
+
+
+@pytest.mark.parametrize("wrong", [
+    {"prior": 0.0}, {"prior": 1.0}, {"false_positive_rate": 0.0}, {"false_positive_rate": 1.5}, {"candidates": 1},
+    {"delta": -1.0}, {"prior": math.nan}, {"record": ""}, {"record": 3},
+])
+def test_wrong_settings_of_a_statement(wrong):
+    with pytest.raises(DomainError, match=f"{next(iter(wrong))} must be"):
+        risk.statement(GaussianMechanism(2.0, 1.0), **wrong)
