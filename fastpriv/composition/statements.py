@@ -27,6 +27,8 @@ __all__ = ["ASSUMPTIONS", "RiskStatement", "statement"]
 
 # bound: proved - odds by four roundings, and their share by three
 _ROUNDINGS = 10
+# bound: none - how near to 1 / n a share is that is written as "1 in n"
+_NEARLY_WHOLE = 1e-9
 _DIGITS = 3  # significant digits of the numbers in the sentences, rounded up
 
 
@@ -206,4 +208,4 @@ def _share(share: float) -> str:
 
 def _one_in(share: float) -> str:
     number = round(1.0 / share)
-    return f"1 in {number:,}" if abs(share * number - 1.0) < 1e-9 and number > 1 else _share(share)
+    return f"1 in {number:,}" if abs(share * number - 1.0) < _NEARLY_WHOLE and number > 1 else _share(share)
