@@ -52,6 +52,12 @@ class RiskStatement(Result):
         At delta, in nats.
     record : str
         What one contribution is called in the sentences.
+
+    Examples
+    --------
+    >>> from fastpriv import GaussianMechanism, risk
+    >>> risk.statement(GaussianMechanism(2.0, 1.0)).to_frame()["quantity"].tolist()
+    ['true_positive_rate', 'precision', 'lift', 'advantage', 'reconstruction', 'epsilon']
     """
 
     false_positive_rate: float

@@ -156,8 +156,8 @@ def _log_excess(cells: CellsOfReports, pair: tuple[int, int], n: int, epsilon: f
     share = np.clip((mean / h - left) / (right - left), 0, 1)
     first = min(0, int(left.min()))
     masses = np.zeros(max(0, int(right.max())) - first + 1, dtype=np.longdouble)
-    for place, part in ((left, 1 - share), (right, share)):
-        np.add.at(masses, place - first, cells.blanket * (1 + error) * (part + error))
+    for position, part in ((left, 1 - share), (right, share)):
+        np.add.at(masses, position - first, cells.blanket * (1 + error) * (part + error))
     masses[-first] += max(0, 1 - cells.blanket.sum() * (1 - error)) + error
     top = len(masses) - 1 + first
     log_revealed = math.log(revealed) if revealed > 0.0 else -math.inf
@@ -210,10 +210,10 @@ def _cells_of_bits(encoding: UnaryEncoding) -> CellsOfReports:
     others = encoding.k - 2
     ones = [p * false[1] ** (others - 1) for p in (false[1], true[1])] if others else [1.0, 1.0]
     table = []
-    for a, b, rest in np.ndindex(2, 2, 2 if others else 1):
-        one, third = (1 - x if rest else x for x in ones)
-        least = true[1] / false[1] if a and b and not rest else true[0] / false[0]
-        table.append([false[a] * false[b] * one * least, true[a] * false[b] * one, false[a] * true[b] * one,
+    for a, b, reported in np.ndindex(2, 2, 2 if others else 1):
+        second, third = (1 - x if reported else x for x in ones)
+        least = true[1] / false[1] if a and b and not reported else true[0] / false[0]
+        table.append([false[a] * false[b] * second * least, true[a] * false[b] * second, false[a] * true[b] * second,
                       false[a] * false[b] * third])
     blanket, *rows = np.array(table).T
     return _cells(blanket, np.array(rows[: 3 if others else 2]), ((0, 1),), max(1, others) * _EXPONENTIAL_ERROR)

@@ -136,8 +136,8 @@ def _bounds_on_grid(
 
     def bounds(curve: Curve, exact: LongDoubleArray) -> list[FloatArray]:
         levels = exact.astype(np.float64)
-        moved = [np.maximum(next_below(levels), 0.0) if side == "upper" else next_above(levels) for side in sides]
-        result = certified(curve, np.concatenate([np.where(exact == 0.0, 0.0, row) for row in moved]))
+        shifted = [np.maximum(next_below(levels), 0.0) if side == "upper" else next_above(levels) for side in sides]
+        result = certified(curve, np.concatenate([np.where(exact == 0.0, 0.0, row) for row in shifted]))
         return [np.clip(np.split(getattr(result, side), len(sides))[i], 0.0, 1.0) for i, side in enumerate(sides)]
 
     right, left = bounds(forward, losses[ahead]), bounds(backward, -losses[~ahead][::-1])
