@@ -36,7 +36,7 @@ _DIGITS = 3  # significant digits of the numbers in the sentences, rounded up
 class RiskStatement(Result):
     """The risks of a release, each with certified bounds; printed, they are sentences whose numbers are rounded up.
 
-    Attributes
+    Parameters
     ----------
     false_positive_rate, prior, candidates, delta : float, int
         The settings: alpha, pi, k, and the delta of ``epsilon``.
