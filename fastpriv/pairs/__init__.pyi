@@ -2,6 +2,7 @@ from ..composition.matrix_mechanisms import MatrixMechanism as MatrixMechanism
 from ..composition.random_allocation import Allocation as Allocation
 from ..composition.separated_samples import CyclicPoissonSampled as CyclicPoissonSampled
 from ..composition.separated_samples import SeparatedSampled as SeparatedSampled
+from .adaptive_choice import AdaptiveChoice as AdaptiveChoice
 from .events import ApproximateDP as ApproximateDP
 from .events import BoundedRange as BoundedRange
 from .events import DiscreteGaussianMechanism as DiscreteGaussianMechanism
