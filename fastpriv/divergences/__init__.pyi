@@ -1,3 +1,5 @@
+from .gradients import MixtureGradient as MixtureGradient
+from .gradients import divergence_gradient as divergence_gradient
 from .hockey_stick import hockey_stick_divergence as hockey_stick_divergence
 from .hockey_stick import log_hockey_stick_divergence as log_hockey_stick_divergence
 from .hockey_stick import total_variation as total_variation

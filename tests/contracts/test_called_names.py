@@ -20,7 +20,7 @@ DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / 
 NOT_PYTHON = {"fastpriv.h", "fastpriv.special.__pyx_capi__"}
 # The example of CONTRIBUTING.md, and modules whose hosts are imported by the tests that tools/hosts runs.
 SUPPOSED = {"fastpriv.special.collision_entropy", "collision_entropy", "fastpriv.adapters.flower",
-            "fastpriv.adapters.opacus", "fastpriv.adapters.pfl"}
+            "fastpriv.adapters.opacus", "fastpriv.adapters.pfl", "fastpriv.adapters.torch"}
 PLAIN = {"print", "range", "float", "int", "len", "sorted", "open"}
 
 
