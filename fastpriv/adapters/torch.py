@@ -8,18 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..base.errors import BackendMissingError, DomainError
-from ..distributions import MixtureStack
-from ..divergences import (
-    divergence_gradient,
-    entropy,
-    hockey_stick_divergence,
-    jensen_shannon,
-    kl_divergence,
-    renyi_divergence,
-)
+from .differentiable import gradients, value
 
 try:
     import torch
@@ -88,39 +78,27 @@ def _parameters(item: Any) -> tuple[Any, Any, Any]:
     )
 
 
-_FUNCTIONS: dict[str, Any] = {
-    "entropy": entropy, "hockey_stick": hockey_stick_divergence, "jensen_shannon": jensen_shannon, "kl": kl_divergence,
-    "renyi": renyi_divergence,
-}  # the values
-
-
 class _Divergence(torch.autograd.Function):  # type: ignore[misc]
     """One quantity of one mixture or two; the derivatives are computed where they are asked for."""
 
     @staticmethod
     def forward(ctx: Any, quantity: str, order: float | None, epsilon: float | None, *tensors: Any) -> Any:
-        arrays = [tensor.detach().cpu().numpy().astype(np.float64) for tensor in tensors]
-        stacks = [MixtureStack(w / w.sum(axis=-1, keepdims=True), m, s)
-                  for w, m, s in zip(arrays[::3], arrays[1::3], arrays[2::3], strict=True)]
-        ctx.arguments = quantity, stacks, {"order": order, "epsilon": epsilon}
+        ctx.setting = quantity, order, epsilon
         ctx.save_for_backward(*tensors)
-        if quantity not in _FUNCTIONS:
-            divergence_gradient(quantity, *stacks)  # raises
-        options = {name: value for name, value in (("order", order), ("epsilon", epsilon)) if value is not None}
-        result = _FUNCTIONS[quantity](*stacks, **options)
-        return torch.as_tensor(np.array(result.value), dtype=tensors[0].dtype, device=tensors[0].device)
+        return _like(value(ctx.setting, _arrays(tensors)), tensors[0])
 
     @staticmethod
     def backward(ctx: Any, outer: Any) -> Any:
-        quantity, stacks, options = ctx.arguments
-        gradient = divergence_gradient(quantity, *stacks, **options)
-        parts = [gradient.p_weights, gradient.p_means, gradient.p_sigmas, gradient.q_weights, gradient.q_means,
-                 gradient.q_sigmas]
-        result = []
-        for tensor, part in zip(ctx.saved_tensors, parts, strict=False):
-            value = torch.as_tensor(np.array(part and part.value), dtype=tensor.dtype, device=tensor.device)
-            result.append((outer[..., None] * value).sum_to_size(tensor.shape))
-        return None, None, None, *result
+        parts = gradients(ctx.setting, _arrays(ctx.saved_tensors), outer.detach().cpu().numpy())
+        return None, None, None, *map(_like, parts, ctx.saved_tensors)
+
+
+def _arrays(tensors: Any) -> list[Any]:
+    return [tensor.detach().cpu().numpy() for tensor in tensors]
+
+
+def _like(array: Any, tensor: Any) -> Any:
+    return torch.as_tensor(array, dtype=tensor.dtype, device=tensor.device)
 
 
 def _kl(p: Any, q: Any) -> Any:

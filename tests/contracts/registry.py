@@ -27,7 +27,7 @@ _SHOWN = [name for name in dir(fastpriv) if not name.startswith("__")]
 ROOMS = {name: one for name in _SHOWN if name != "studies" and isinstance(one := getattr(fastpriv, name), ModuleType)}
 NAMES = [name for name in _SHOWN if name not in ROOMS and name != "studies"]
 #: Modules that import a package which the extra ``test`` lacks; ``tools/hosts`` runs their tests.
-_SOCKETS = {f"fastpriv.adapters.{host}" for host in ("flower", "opacus", "pfl", "torch")}
+_SOCKETS = {f"fastpriv.adapters.{host}" for host in ("flower", "jax", "opacus", "pfl", "torch")}
 _BELOW = sorted(
     name for _, name, _ in pkgutil.walk_packages(fastpriv.__path__, "fastpriv.")
     if not name.startswith("fastpriv.kernels") and name not in {"fastpriv.__main__", *_SOCKETS}

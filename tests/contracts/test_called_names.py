@@ -19,8 +19,8 @@ DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / 
                    - {ROOT / "CHANGELOG.md"})
 NOT_PYTHON = {"fastpriv.h", "fastpriv.special.__pyx_capi__"}
 # The example of CONTRIBUTING.md, and modules whose hosts are imported by the tests that tools/hosts runs.
-SUPPOSED = {"fastpriv.special.collision_entropy", "collision_entropy", "fastpriv.adapters.flower",
-            "fastpriv.adapters.opacus", "fastpriv.adapters.pfl", "fastpriv.adapters.torch"}
+SUPPOSED = {"fastpriv.special.collision_entropy", "collision_entropy",
+            *(f"fastpriv.adapters.{host}" for host in ("flower", "jax", "opacus", "pfl", "torch"))}
 PLAIN = {"print", "range", "float", "int", "len", "sorted", "open"}
 
 

@@ -121,7 +121,8 @@ def test_where_the_host_is_wrong_or_raises():
 
 
 def test_a_host_that_is_not_installed(monkeypatch):
-    hosts = {"opacus": "opacus", "flower": "flwr", "pfl": "pfl", "torch": "torch", "accountants": "dp_accounting"}
+    hosts = {"opacus": "opacus", "flower": "flwr", "pfl": "pfl", "torch": "torch", "jax": "jax",
+             "accountants": "dp_accounting"}
     for module, name in hosts.items():
         code = f"import sys; sys.modules[{name!r}] = None\nimport fastpriv.adapters.{module}"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
