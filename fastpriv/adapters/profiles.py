@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.errors import BackendMissingError
 from ..composition.advantages import advantage
-from ..composition.compositions import compose
+from ..composition.compositions import certified_curves, compose
 from ..composition.trade_off import trade_off_curve
 
 __all__ = ["opendp_privacy_profile", "riskcal_evaluator"]
@@ -108,6 +108,7 @@ def opendp_privacy_profile(p: Any, q: Any = None) -> Any:
     >>> profile.delta(epsilon=1.0)  # doctest: +SKIP
     0.126...
     """
+    certified_curves(p, q)  # raises, with the names of both
     releases = compose(p if q is None else (p, q))
     try:
         from opendp.measures import new_privacy_profile

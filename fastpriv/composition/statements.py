@@ -20,7 +20,7 @@ from ..base.errors import DomainError
 from ..base.estimate import Estimate, Result
 from ..base.numerics import next_above, next_below, rounded_outward
 from .advantages import advantage, reconstruction_robustness
-from .compositions import Composition, compose
+from .compositions import Composition, certified_curves, compose
 from .trade_off import true_positive_rate
 
 __all__ = ["ASSUMPTIONS", "RiskStatement", "statement"]
@@ -169,7 +169,8 @@ def statement(
     level = validate.scalar("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     if not validate.text("record", record).strip():
         raise DomainError(f"record must be a word; got {record!r}. Say what one contribution is, such as 'patient'.")
-    releases = p if isinstance(p, Composition) and q is None else compose(p if q is None else (p, q))
+    certified_curves(p, q)  # raises, with the names of both
+    releases = p if isinstance(p, Composition) else compose(p if q is None else (p, q))
     rate = _larger([true_positive_rate(releases, None, alpha, null=null) for null in ("p", "q")])
     guess = _larger([reconstruction_robustness(item, None, 1.0 / number) for item in (releases, releases.reversed)])
 

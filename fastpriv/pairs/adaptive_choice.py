@@ -36,6 +36,8 @@ __all__ = ["AdaptiveChoice"]
 
 _MOST_STEPS, _MOST_MENU = 10_000, 1_000
 _MOST_PLACES = 2**16  # of the ratio w
+# bound: none - products of a table: about a minute
+_MOST_WORK = 1e11
 # bound: none - delta that may lie beyond the losses of one release
 _TAIL = 1e-25
 # bound: proved - roundings of one minus an exponential; of a term of a sum, of which there are two more than terms
@@ -59,7 +61,8 @@ class AdaptiveChoice(PairObject):
     Raises
     ------
     DomainError
-        For an empty menu, what is no pair, or numbers out of range.
+        For an empty menu, what is no pair, numbers out of range, and by ``compose`` where the recursion would take more
+        than a minute.
 
     Notes
     -----
@@ -162,6 +165,13 @@ def _tables(curve: _ChoiceCurve) -> tuple[tuple[int, FloatArray], tuple[int, Flo
     least = min(min(first, -last) for _, first, last in both)  # epsilons up to the largest loss
     low = max(curve.steps * least - 3, -_MOST_PLACES)
     places = np.arange(low, -low + 1) * curve.interval
+    points = sum(len(loss.masses) for losses, _, _ in both for entry in losses for loss in entry)
+    work = curve.steps * len(places) * points
+    if work > _MOST_WORK:
+        raise DomainError(
+            f"interval must be larger for so many steps and so wide losses; got {curve.interval!r}, which asks for "
+            f"{work:.1e} products. Take fewer steps, or a menu with more noise."
+        )
     tables = []
     for (losses, _, _), up in zip(both, (False, True), strict=True):
         u = -np.expm1(np.minimum(-places, 0.0)) * (1.0 + (_START_ERROR if up else -_START_ERROR))

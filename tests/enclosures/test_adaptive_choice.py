@@ -97,3 +97,8 @@ def test_menus_are_objects():
 def test_errors(arguments, text):
     with pytest.raises(DomainError, match=text):
         AdaptiveChoice(*arguments)
+
+
+def test_a_recursion_that_takes_too_long_is_refused():
+    with pytest.raises(DomainError, match="interval must be larger for so many steps"):
+        compose(AdaptiveChoice([GaussianMechanism(0.3, 1.0)], 10_000, 2.0**-10)).delta(1.0)
