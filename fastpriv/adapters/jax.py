@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import BackendMissingError
+from ..base.errors import BackendMissingError, DomainError
 from .differentiable import Setting, gradients, value
 
 try:
@@ -104,7 +104,10 @@ if importlib.util.find_spec("numpyro") is not None:
             return jnp.ones_like(loc)[..., None], loc[..., None], scale[..., None]
         normal = item.component_distribution
         if not isinstance(normal, Normal):
-            raise NotImplementedError(f"KL of mixtures of {type(normal).__name__}")
+            raise DomainError(
+                f"p and q must be MixtureSameFamily of Normal, or Normal; got {type(normal).__name__} components. "
+                "Mixtures in several dimensions are sampled: take fastpriv.kl_divergence."
+            )
         return item.mixing_distribution.probs, normal.loc, normal.scale
 
     def _kl(p: Any, q: Any) -> Any:

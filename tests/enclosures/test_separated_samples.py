@@ -17,7 +17,7 @@ from oracles import separated_samples as oracle
 
 DIRECTIONS = ("forward", "backward")
 EPSILONS = (0.0, 0.25, 1.0, 3.0)
-TRUTH_ERROR = 2e-5  # of the trapezoid rule, where the integrand has narrow bends
+TRUTH_ERROR = 2e-4  # of the trapezoid rule, where the integrand has narrow bends: 7e-5 seen at a rate of 0.01
 
 
 def moments(one):

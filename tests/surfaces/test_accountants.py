@@ -1,262 +1,173 @@
-"""Accountants of other packages with fastpriv inside, beside their own; a host that is not installed is skipped.
+"""Programs of other accountants run within limits, the scoreboard judges their answers, and a picture shows them."""
 
-``tools/hosts`` runs this file where all hosts are.
-"""
-
+import csv
+import importlib.util
 import math
-import pickle
-import subprocess
-import sys
+from pathlib import Path
 
+import accountants
 import numpy as np
 import pytest
+from accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, Accountant, CompositionQuestion, answers
 
-import fastpriv
-from fastpriv import BackendMissingError, DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian
-from fastpriv.adapters import CertifiedAccountant, opendp_privacy_profile, riskcal_evaluator
-from fastpriv.composition import least_sigma
-from fastpriv.pairs import FixedSizeSampled
+from fastpriv import DomainError, GaussianMechanism, ShapeError, figures
+from fastpriv.adapters.step_tables import make_step
 
-dp_accounting = pytest.importorskip("dp_accounting")
-from dp_accounting import dp_event, pld, rdp  # noqa: E402
+BENCHES = Path(__file__).parents[2] / "benches"
 
-Relation = dp_accounting.NeighboringRelation
-STEP = dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(1.0))
-EVENTS = {
-    "gaussian": dp_event.GaussianDpEvent(3.0), "laplace": dp_event.LaplaceDpEvent(4.0),
-    "sampled": dp_event.SelfComposedDpEvent(STEP, 200),
-    "nested": dp_event.ComposedDpEvent([dp_event.GaussianDpEvent(3.0), dp_event.SelfComposedDpEvent(STEP, 50)]),
-}
+GAUSSIAN = make_step({"kind": "gaussian", "sigma": 4.0, "sensitivity": 2.0, "count": 3})
+SAMPLED = make_step({"kind": "sampled_gaussian", "sigma": 1.5, "rate": 0.25, "count": 10})
+QUESTION = CompositionQuestion((GAUSSIAN,), "delta", 1.0, 1e-3)
 
 
-@pytest.mark.parametrize("relation", [Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL])
-@pytest.mark.parametrize("name", EVENTS)
-def test_a_host_agrees_within_its_error(name, relation):
-    ours, theirs = CertifiedAccountant(relation), pld.PLDAccountant(relation)
-    ours.compose(EVENTS[name], 3)
-    event = EVENTS[name]
-    if (name, relation) == ("laplace", Relation.REPLACE_ONE):
-        assert not theirs.supports(event)
-        theirs, event = pld.PLDAccountant(), dp_event.LaplaceDpEvent(2.0)  # twice the distance
-    theirs.compose(event, 3)
-    for delta in (1e-3, 1e-6):
-        bounds = ours.bounds(target_delta=delta)
-        assert ours.get_epsilon(delta) == bounds.upper
-        assert bounds.lower <= theirs.get_epsilon(delta) <= bounds.upper + 1e-3  # grids of 1e-4, rounded up
-    assert ours.get_delta(0.5) <= theirs.get_delta(0.5) * (1 + 1e-9) + 1e-12
+def program_of(text, side="upper", name="example", module="math"):
+    return Accountant(name, module, side, lambda question: text if text is None else text.split("\n"))
 
 
-def test_equal_events_are_counted():
-    loop, once = CertifiedAccountant(), CertifiedAccountant().compose(STEP, 300)
-    for _ in range(300):
-        loop.compose(STEP)
-    assert loop.composition.count == 300
-    assert loop.get_epsilon(1e-5) == once.get_epsilon(1e-5)
-    assert loop.ledger == once.ledger
+@pytest.mark.slow
+def test_programs_run_within_limits():
+    def outcome(text, **limits):
+        return answers(program_of(text), [QUESTION], **limits)[0]
+
+    found = outcome("import math\nanswer = math.sqrt(4), math.inf")
+    assert (found.status, found.answer) == ("answered", (2.0, math.inf))
+    assert found.program == ("import math", "answer = math.sqrt(4), math.inf")
+    assert outcome(None).status == "not offered"
+    assert outcome("answer = 1 / 0").error == "ZeroDivisionError: division by zero"
+    assert outcome("print('noise')\nanswer = 3").answer == (3.0,)
+    assert outcome("while True: pass", seconds=1).status == "out of time"
+    assert outcome("answer = len(bytearray(10 ** 9))", memory=10**8).status == "out of memory"
+    assert outcome("import os\nos.abort()").status == "died"
+    large = outcome("x = bytearray(b'1' * 10 ** 8)\nanswer = 0")
+    assert large.memory > 9e7
+    absent = answers(program_of("answer = 1", module="no_such_module"), [QUESTION, QUESTION])
+    assert [one.status for one in absent] == ["not installed"] * 2
+    several = answers(program_of("answer = 1"), [QUESTION] * 3)
+    assert [one.answer for one in several] == [(1.0,)] * 3
 
 
-def test_events_with_lists_are_not_confused():
-    first = dp_event.ComposedDpEvent([dp_event.GaussianDpEvent(2.0)])
-    both = CertifiedAccountant().compose(first).compose(dp_event.ComposedDpEvent([dp_event.GaussianDpEvent(5.0)]))
-    wanted = fastpriv.compose([GaussianMechanism(2.0, 1.0), GaussianMechanism(5.0, 1.0)])
-    assert both.get_delta(1.0) == pytest.approx(wanted.delta(1.0).value, rel=1e-9)
+def test_every_program_is_python_and_sets_answer():
+    laplace = make_step({"kind": "laplace", "scale": 2.0, "count": 5})
+    response = make_step({"kind": "randomized_response", "epsilon": 1.0})
+    offered = set()
+    for accountant in ACCOUNTANTS:
+        for steps in ((GAUSSIAN,), (SAMPLED,), (laplace,), (response,), (GAUSSIAN, SAMPLED)):
+            for target in ("delta", "epsilon"):
+                for direction in ("worst", "forward", "backward"):
+                    lines = accountant.program(CompositionQuestion(steps, target, 0.0, 1e-6, direction))
+                    if lines is None:
+                        continue
+                    offered.add(accountant.name)
+                    compile("\n".join(lines), accountant.name, "exec")
+                    assert lines[-1].startswith("answer = ")
+                    assert len(lines) <= 4
+    assert offered == {accountant.name for accountant in ACCOUNTANTS}
+    opacus = next(accountant for accountant in ACCOUNTANTS if accountant.name == "opacus PRV")
+    made = opacus.program(CompositionQuestion((GAUSSIAN,), "epsilon", 0.0, 1e-6))
+    assert "accountant.history = [(2.0, 1.0, 3)]" in made  # noise 4 for a sensitivity of 2
+    group = make_step({"kind": "sampled_gaussian", "sigma": 1.0, "rate": 0.1, "group_size": 2})
+    assert not any(a.program(CompositionQuestion((group,), "epsilon", 0.0, 1e-6)) for a in ACCOUNTANTS)
 
 
-def test_checks_have_no_state():
-    accountant = CertifiedAccountant()
-    assert accountant.supports(STEP)
-    assert not accountant.supports(dp_event.UnsupportedDpEvent())
-    assert accountant.composition.count == 0
-    assert accountant.get_epsilon(1e-5) == 0.0
-    with pytest.raises(dp_accounting.UnsupportedEventError, match="event must be a NoOp"):
-        accountant.compose(dp_event.UnsupportedDpEvent())
+def test_programs_of_other_samples(board):
+    offered = {}
+    for setting in board.SCHEMES:
+        for accountant in SCHEME_ACCOUNTANTS:
+            for target in ("delta", "epsilon"):
+                lines = accountant.program(setting.question(target, 1e-6))
+                if lines is not None:
+                    compile("\n".join(lines), accountant.name, "exec")
+                    offered.setdefault(accountant.name, []).append("\n".join(lines))
+    assert set(offered) == {accountant.name for accountant in SCHEME_ACCOUNTANTS}
+    over_distance = offered["dp_accounting RDP"][0]
+    over_contribution = offered["dp_accounting RDP, over one contribution"][0]
+    assert "SampledWithoutReplacementDpEvent(64, 8, GaussianDpEvent(1.0))" in over_distance
+    assert "SampledWithoutReplacementDpEvent(64, 8, GaussianDpEvent(2.0))" in over_contribution
+    assert "SelfComposedDpEvent(ExponentialMechanismDpEvent(1.0), 100)" in offered["dp_accounting RDP"][-1]
+    poisson = offered["prv_accountant, as Poisson"]
+    assert "PoissonSubsampledGaussianMechanism(0.125, 2.0)" in poisson[0]
+    assert "[8]" in poisson[-1]  # an epoch of 8 shuffled batches
 
 
-def test_arrays_and_both_bounds():
-    accountant = CertifiedAccountant().compose(STEP, 1000)
-    deltas = np.array([[1e-3, 1e-5], [1e-9, 1e-100]])
-    epsilons = accountant.get_epsilon(deltas)
-    assert epsilons.shape == (2, 2)
-    assert isinstance(accountant.get_epsilon(1e-5), float)
-    assert (accountant.get_delta(epsilons) <= deltas).all()
-    assert (accountant.bounds(target_delta=deltas).lower < epsilons).all()
-    assert 0.0 < accountant.get_delta(-1.0) < 1.0  # jax_privacy subtracts losses of samples from epsilon
-    for wrong in ({}, {"target_delta": 1e-5, "target_epsilon": 1.0}):
-        with pytest.raises(DomainError, match="target_delta or target_epsilon must be given"):
-            accountant.bounds(**wrong)
+@pytest.fixture(scope="module")
+def board():
+    path = BENCHES / "bench_accountants.py"
+    spec = importlib.util.spec_from_file_location("bench_accountants", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_true_positive_rates_are_those_of_the_worse_direction():
-    rates = CertifiedAccountant().compose(dp_event.GaussianDpEvent(1.0)).get_true_positive_rates([0.01, 0.5])
-    wanted = 0.5 * math.erfc((2.3263478740408408 - 1.0) / math.sqrt(2.0))
-    assert wanted <= rates[0] < wanted * (1 + 1e-9)
-    assert 0.5 < rates[1] < 1.0
+@pytest.mark.parametrize(
+    ("side", "answer", "expected"),
+    [
+        ("upper", (1.0,), "holds"), ("upper", (0.99,), "violation"), ("upper", (1 - 1e-12,), "holds"),
+        ("upper", (3.0,), "far"), ("upper", (math.inf,), "far"), ("upper", (math.nan,), "no answer"),
+        ("lower", (1.0,), "holds"), ("lower", (1.01,), "violation"), ("lower", (-5.0,), "far"),
+        ("both", (0.9, 1.1), "holds"), ("both", (0.9, 0.99), "violation"), ("both", (1.01, 1.02), "violation"),
+        ("both", (-1.0, 1.1), "far"), ("estimate", (1.5,), "close"), ("estimate", (0.1,), "far"),
+        ("estimate", (9.0,), "far"),
+    ],
+)
+def test_verdicts(board, side, answer, expected):
+    outcome = accountants.ProgramOutcome("answered", answer)
+    assert board.verdict(side, outcome, (1 - 1e-10, 1.0, 1 + 1e-10)) == expected
+    assert board.verdict(side, accountants.ProgramOutcome("raised"), (1.0, 1.0, 1.0)) == "no answer"
+    assert board.verdict(side, accountants.ProgramOutcome("not offered"), (1.0, 1.0, 1.0)) == "not offered"
 
 
-def test_calibration_by_the_host():
-    def event(sigma):
-        return dp_event.SelfComposedDpEvent(
-            dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(sigma)), 1000
-        )
-
-    sigma = dp_accounting.calibrate_dp_mechanism(CertifiedAccountant, event, 1.0, 1e-5)
-    ours = least_sigma(lambda s: PoissonSampledGaussian(s, 0.01), epsilon=1.0, delta=1e-5, count=1000)
-    assert sigma == pytest.approx(ours.value, abs=1e-6)
-
-
-def test_where_the_host_is_wrong_or_raises():
-    tiny = dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(1e-3, dp_event.GaussianDpEvent(5.0)), 10)
-    ours = CertifiedAccountant().compose(tiny)
-    truth = ours.bounds(target_epsilon=0.05)
-    assert pld.PLDAccountant().compose(tiny).get_delta(0.05) > 1e6 * truth.upper  # what is cut off is put at infinity
-    fixed = dp_event.SampledWithoutReplacementDpEvent(100, 10, dp_event.GaussianDpEvent(2.0))
-    assert not pld.PLDAccountant(Relation.REPLACE_ONE).supports(fixed)
-    pair = FixedSizeSampled(GaussianMechanism(2.0, 1.0), 100, 10, relation="replace_one")
-    delta = CertifiedAccountant(Relation.REPLACE_ONE).compose(fixed).get_delta(1.0)
-    assert delta == pytest.approx(fastpriv.compose(pair).delta(1.0).upper)
-    # The host's Renyi accountant takes the multiplier over the distance of the sums, which is twice one contribution.
-    assert rdp.RdpAccountant(neighboring_relation=Relation.REPLACE_ONE).compose(fixed).get_epsilon(1e-6) < 0.75 * (
-        CertifiedAccountant(Relation.REPLACE_ONE).compose(fixed).bounds(target_delta=1e-6).lower
-    )
-
-
-def test_a_host_that_is_not_installed(monkeypatch):
-    hosts = {"opacus": "opacus", "flower": "flwr", "pfl": "pfl", "torch": "torch", "jax": "jax",
-             "accountants": "dp_accounting"}
-    for module, name in hosts.items():
-        code = f"import sys; sys.modules[{name!r}] = None\nimport fastpriv.adapters.{module}"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        assert "BackendMissingError" in done.stderr, module
-        assert "needs" in done.stderr, module
-        assert "pip install" in done.stderr, module
-    monkeypatch.setitem(sys.modules, "opendp.measures", None)
-    with pytest.raises(BackendMissingError, match="opendp_privacy_profile needs OpenDP 0.12 or later"):
-        opendp_privacy_profile(GaussianMechanism(1.0, 1.0))
-    monkeypatch.setitem(sys.modules, "riskcal.calibration.core", None)
-    with pytest.raises(BackendMissingError, match="riskcal_evaluator needs riskcal 1.5 or later"):
-        riskcal_evaluator(lambda sigma: GaussianMechanism(sigma, 1.0))
+def test_a_small_scoreboard(board, tmp_path):
+    setting = board.Setting((board.gaussian(10.0, 100),), 1.0)
+    truth = board.Truth.of(setting)
+    assert truth.delta[0] <= 0.12693673750664394 <= truth.delta[2]
+    assert truth.epsilon[0] <= 1.0 + 1e-13
+    low = "import math\nanswer = math.exp(-9)"
+    made = [program_of(low, name="too low"), program_of("answer = 1 / 0", name="broken"),
+            program_of("answer = 0.0, 9.0", "both", "wide"),
+            program_of("answer = 1", module="no_such_module", name="gone")]
+    cells = board.all_cells([setting], [truth], made)
+    found = [cell.verdict for cell in cells]
+    assert found == ["violation"] * 2 + ["no answer"] * 2 + ["far"] * 2 + ["not installed"] * 2
+    text = board.snippet(cells[0])
+    assert text.splitlines()[0] == "import math"
+    assert "[100]).delta(1.0, direction='worst')" in text
+    assert len(text.splitlines()) <= 5
+    printed = []
+    exec(text, {"print": lambda *words: printed.append(words)})
+    assert printed[0] == (math.exp(-9), "stated as upper bound")
+    assert printed[1][0].lower > printed[0][0]
+    rows = board.summary(cells)
+    assert [(row[0], *row[3:6]) for row in rows] == [("too low", 2, 0, 0), ("broken", 0, 2, 0), ("wide", 0, 0, 2)]
+    paths = board.write_board(cells, tmp_path)
+    page, table, markdown = (path.read_text() for path in paths)
+    assert "too low: delta of 100 x Gaussian 10" in page
+    assert "ZeroDivisionError" in page
+    assert "WRONG SIDE" in page
+    assert "Not installed, left out: gone" in markdown
+    assert len(list(csv.DictReader(table.splitlines()))) >= 8
 
 
-def test_opendp():
-    prelude = pytest.importorskip("opendp.prelude")
-    prelude.enable_features("contrib", "honest-but-curious")
-    profile = opendp_privacy_profile(GaussianMechanism(1.0, 1.0))
-    truth = fastpriv.compose(GaussianMechanism(1.0, 1.0))
-    assert profile.delta(epsilon=1.0) == truth.delta(1.0).upper
-    assert truth.epsilon(1e-6).lower <= profile.epsilon(delta=1e-6) <= truth.epsilon(1e-6).upper * (1 + 1e-9)
-
-
-def test_riskcal():
-    core = pytest.importorskip("riskcal.calibration.core")
-    evaluator = riskcal_evaluator(lambda s: PoissonSampledGaussian(s, 0.01), count=100, alpha=0.05, delta=1e-5)
-    metrics = evaluator(1.0)
-    assert metrics.advantage == pytest.approx(0.05067, abs=1e-5)
-    assert metrics.beta == pytest.approx(0.93300, abs=1e-5)
-    assert riskcal_evaluator(lambda s: PoissonSampledGaussian(s, 0.01), count=100, epsilon=1.0)(1.0).delta < 1e-5
-    found = core.calibrate_parameter(
-        riskcal_evaluator(lambda s: GaussianMechanism(s, 1.0)), core.CalibrationTarget("advantage", advantage=0.1),
-        core.CalibrationConfig(param_min=1.0, param_max=10.0, increasing=False),
-    )
-    assert found.parameter_value == pytest.approx(3.979, rel=0.02)  # Phi(1/(2 sigma)) - Phi(-1/(2 sigma)) = 0.1
-
-
-@pytest.mark.filterwarnings("ignore:Optimal order is")
-def test_opacus_calibrates_by_name():
-    pytest.importorskip("opacus")
-    from opacus.accountants import create_accountant
-    from opacus.accountants.utils import get_noise_multiplier
-
-    import fastpriv.adapters.opacus
-
-    accountant = create_accountant("fastpriv")
-    for noise in (1.0, 1.0, 2.0):
-        accountant.step(noise_multiplier=noise, sample_rate=0.01)
-    assert accountant.history == [(1.0, 0.01, 2), (2.0, 0.01, 1)]
-    assert len(accountant) == 3
-    again = fastpriv.adapters.opacus.OpacusAccountant()
-    again.load_state_dict(pickle.loads(pickle.dumps(accountant.state_dict())))
-    assert again.get_epsilon(1e-5) == accountant.get_epsilon(1e-5) > 0.0
-    settings = {"target_epsilon": 2.0, "target_delta": 1e-5, "sample_rate": 0.01, "steps": 1000}
-    sigma = get_noise_multiplier(accountant="fastpriv", **settings)
-    ours = least_sigma(lambda s: PoissonSampledGaussian(s, 0.01), epsilon=2.0, delta=1e-5, count=1000)
-    assert ours.upper <= sigma <= ours.upper * 1.005
-    assert sigma <= get_noise_multiplier(accountant="prv", **settings)
-    # opacus#844: its Renyi accountant has no lower bound of 0
-    weak = create_accountant("fastpriv")
-    weak.history = [(1000.0, 1e-4, 1)]
-    assert weak.get_epsilon(0.1) == 0.0
-
-
-@pytest.mark.filterwarnings("ignore:Secure RNG|Full backward hook:UserWarning")
-def test_opacus_trains_saves_and_loads(tmp_path):
-    torch, _ = pytest.importorskip("torch"), pytest.importorskip("opacus")
-    from opacus import PrivacyEngine
-
-    import fastpriv.adapters.opacus
-
-    torch.manual_seed(0)
-    data = torch.utils.data.TensorDataset(torch.randn(64, 3), torch.randint(0, 2, (64,)))
-
-    def training():
-        model = torch.nn.Linear(3, 2)
-        engine = PrivacyEngine(accountant="fastpriv")
-        parts = engine.make_private(
-            module=model, optimizer=torch.optim.SGD(model.parameters(), 0.1), noise_multiplier=1.0, max_grad_norm=1.0,
-            data_loader=torch.utils.data.DataLoader(data, batch_size=8),
-        )
-        return engine, *parts
-
-    engine, model, optimizer, loader = training()
-    for x, y in loader:
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
-        optimizer.step()
-    spent = engine.get_epsilon(1e-5)
-    steps = len(engine.accountant)
-    wanted = fastpriv.compose(PoissonSampledGaussian(1.0, 1 / len(loader)), steps).epsilon(1e-5)
-    assert steps > 4
-    assert spent == wanted.upper
-    engine.save_checkpoint(path=tmp_path / "step.pt", module=model)
-    other, fresh, *_ = training()
-    other.load_checkpoint(path=tmp_path / "step.pt", module=fresh)
-    assert other.get_epsilon(1e-5) == spent
-
-
-def test_flower():
-    accounting = pytest.importorskip("flwr.supercore.privacy_accounting")
-    from flwr.supercore.privacy_accounting.rdp_accountant import RdpAccountant
-
-    from fastpriv.adapters.flower import FlowerAccountant
-
-    config = accounting.PrivacyConfig(1e-5, 1000, accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
-                                      accounting.SamplingMethod.POISSON, 10.0)
-    event = accounting.GaussianPrivacyEvent(2.0, 50, 1000)
-    ours, theirs = FlowerAccountant(config), RdpAccountant(config)
-    ours.compose(event, 100), theirs.compose(event, 100)
-    spent, theirs_spent = ours.get_privacy_spent(), theirs.get_privacy_spent()
-    truth = fastpriv.compose(PoissonSampledGaussian(2.0, 0.05), 100).epsilon(1e-5)
-    assert spent.epsilon == truth.upper < theirs_spent.epsilon
-    assert (spent.num_releases, spent.accounting_method) == (100, "fastpriv")
-    assert not ours.would_exceed(event)
-    other = RdpAccountant(config)
-    other.load_state_dict(ours.state_dict())
-    assert other.get_epsilon(1e-5) == theirs_spent.epsilon
-
-
-def test_pfl_research():
-    host = pytest.importorskip("pfl.privacy.privacy_accountant")
-    from fastpriv.adapters.pfl import PflAccountant
-
-    ours = PflAccountant(1000, 0.01, "gaussian", epsilon=2.0, delta=1e-6)
-    theirs = host.PLDPrivacyAccountant(1000, 0.01, "gaussian", epsilon=2.0, delta=1e-6)
-    assert ours.noise_parameter == pytest.approx(theirs.noise_parameter, rel=1e-4)
-    settings = {"noise_parameter": ours.noise_parameter}
-    assert PflAccountant(1000, 0.01, "Gaussian", epsilon=2.0, **settings).delta <= 1e-6
-    assert PflAccountant(1000, 0.01, "gaussian", delta=1e-6, **settings).epsilon == pytest.approx(2.0, rel=1e-8)
-    assert PflAccountant(1000, 0.01, "gaussian", epsilon=2.0, delta=1e-6, **settings).delta == 1e-6
-    laplace = fastpriv.compose(LaplaceMechanism(3.0, 1.0), 2).epsilon(1e-3)
-    assert PflAccountant(2, 1.0, "laplace", delta=1e-3, noise_parameter=3.0).epsilon == pytest.approx(laplace.upper)
-    with pytest.raises(DomainError, match="delta must be at least"):
-        PflAccountant(1000, 0.01, "gaussian", epsilon=2.0, delta=1e-7, **settings)
-    with pytest.raises(DomainError, match="mechanism must be 'gaussian' or 'laplace'"):
-        PflAccountant(1000, 0.01, "cauchy", epsilon=2.0, delta=1e-7)
+def test_the_picture():
+    epsilon = np.linspace(0.0, 30.0, 31)
+    curve = GaussianMechanism(1.0, 1.0).log_delta(epsilon)
+    deltas = np.exp(curve.value)
+    asked = [("floor", "upper", np.full(31, 1e-15)), ("below", "upper", 0.5 * deltas), ("above", "lower", 2 * deltas),
+             ("rough", "estimate", np.where(epsilon < 9, deltas, np.nan)), ("none", "upper", -deltas)]
+    ax = figures.composed_profile(curve, epsilon, accountants=asked, title="$ \u5317")
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts[0].startswith("certified, bounds at most ")
+    assert texts[1] == "floor (upper), wrong side at 9"
+    assert texts[2] == "below (upper), wrong side at 31"
+    assert texts[3].startswith("above (lower), wrong side at 31")
+    assert texts[4] == "rough (estimate)"
+    assert texts[5] == "none (upper), wrong side at 31"
+    assert ax.get_ylim()[0] < curve.value[-1] / math.log(10.0)
+    assert ax.get_yticklabels()[0].get_text() == "1"
+    with pytest.raises(DomainError, match="log_delta must be an Estimate of logarithms of delta"):
+        figures.composed_profile(curve.to("probability"), epsilon)
+    with pytest.raises(ShapeError, match="epsilon must be at least two numbers, one for each log delta"):
+        figures.composed_profile(curve, epsilon[:-1])
+    with pytest.raises(ShapeError, match="accountants must have one delta for each epsilon"):
+        figures.composed_profile(curve, epsilon, accountants=[("a", "upper", [1.0])])
+    with pytest.raises(DomainError, match="side must be"):
+        figures.composed_profile(curve, epsilon, accountants=[("a", "both", deltas)])

@@ -6,7 +6,7 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import fastpriv  # noqa: E402
-from fastpriv import GaussianMixture  # noqa: E402
+from fastpriv import DomainError, GaussianMixture  # noqa: E402
 from fastpriv.adapters.jax import divergence  # noqa: E402
 
 QUANTITIES = {"kl": {}, "jensen_shannon": {}, "renyi": {"order": 1.25}, "entropy": {},
@@ -72,3 +72,7 @@ def test_numpyro():
     assert float(kl_divergence(p, q)) == pytest.approx(fastpriv.kl_divergence(mixture, normal).value, rel=1e-12)
     assert float(kl_divergence(q, p)) == pytest.approx(fastpriv.kl_divergence(normal, mixture).value, rel=1e-12)
     assert float(kl_divergence(p, p)) == pytest.approx(0.0, abs=1e-15)
+    other = distributions.MixtureSameFamily(distributions.Categorical(probs=weights),
+                                            distributions.Laplace(means, sigmas))
+    with pytest.raises(DomainError, match="p and q must be MixtureSameFamily of Normal, or Normal; got Laplace"):
+        kl_divergence(other, q)
