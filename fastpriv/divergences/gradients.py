@@ -133,7 +133,7 @@ def divergence_gradient(
         raise ShapeError("p and q must have leading axes that broadcast; got others. Insert axes of one row.") from None
     rows = [[np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in part] for part in parts]
     derivatives = [
-        _row([tuple(x[k] for x in part) for part in rows], quantity, number) for k in range(math.prod(shape))
+        _derivatives_of_pair([tuple(x[k] for x in part) for part in rows], quantity, number) for k in range(math.prod(shape))
     ]
     return MixtureGradient(*(
         _estimate(np.array([row[0][k] for row in derivatives]), np.array([row[1][k] for row in derivatives]), shape)
@@ -158,7 +158,7 @@ def _estimate(value: FloatArray, error: FloatArray, shape: tuple[int, ...]) -> E
     return Estimate(value, value - error, value + error, kind="heuristic", unit="1", method="Gauss-Legendre panels")
 
 
-def _row(
+def _derivatives_of_pair(
     mixtures: list[tuple[FloatArray, ...]], quantity: str, number: float
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """The derivatives by all parameters in turn, and their errors."""
