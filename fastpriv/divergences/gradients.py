@@ -133,7 +133,8 @@ def divergence_gradient(
         raise ShapeError("p and q must have leading axes that broadcast; got others. Insert axes of one row.") from None
     rows = [[np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in part] for part in parts]
     derivatives = [
-        _derivatives_of_pair([tuple(x[k] for x in part) for part in rows], quantity, number) for k in range(math.prod(shape))
+        _derivatives_of_pair([tuple(x[k] for x in part) for part in rows], quantity, number)
+        for k in range(math.prod(shape))
     ]
     return MixtureGradient(*(
         _estimate(np.array([row[0][k] for row in derivatives]), np.array([row[1][k] for row in derivatives]), shape)

@@ -42,7 +42,6 @@ def functional(quantity, sides, options):
 
 
 @pytest.mark.parametrize(("name", "quantity", "entries"), [
-    ("ordinary", "kl", (0,)),
     *(pytest.param(name, quantity, (0, 1), marks=pytest.mark.slow)
       for name in PAIRS for quantity in ("kl", "jensen_shannon", "renyi", "entropy")),
 ])
@@ -62,6 +61,17 @@ def test_differences_of_integrals(name, quantity, entries):
             truth = float((values[0] - values[1]) / (2 * STEP))
             assert abs(derivative.value[i] - truth) < 1e-10 * size, (name, quantity, SIDES[k], i)
     assert found.p_means.kind == "heuristic"
+
+
+@pytest.mark.parametrize(("s", "t", "gap"), [(1.0, 1.0, 0.5), (1e-3, 2.0, 1.0), (3.0, 0.5, 1e-4)])
+def test_two_normal_distributions(s, t, gap):
+    """KL = log(t/s) + (s^2 + gap^2) / (2 t^2) - 1/2."""
+    found = divergence_gradient("kl", GaussianMixture.single(gap, s), GaussianMixture.single(0.0, t))
+    for estimate, truth in ((found.p_means, gap / t**2), (found.q_means, -gap / t**2),
+                            (found.p_sigmas, s / t**2 - 1 / s), (found.q_sigmas, 1 / t - (s**2 + gap**2) / t**3)):
+        assert estimate.lower[0] <= truth + 1e-15 * abs(truth)
+        assert truth - 1e-15 * abs(truth) <= estimate.upper[0]
+        assert estimate.width[0] < 1e-9 * (1 + abs(truth))
 
 
 def test_hockey_stick_against_tails():
