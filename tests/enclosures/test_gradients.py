@@ -41,18 +41,18 @@ def functional(quantity, sides, options):
     return mpmath.log(mpmath.quad(lambda x: p(x) ** c * q(x) ** (1 - c), ends)) / (c - 1)
 
 
-@pytest.mark.parametrize(("name", "quantity", "entries"), [
-    *(pytest.param(name, quantity, (0, 1), marks=pytest.mark.slow)
-      for name in PAIRS for quantity in ("kl", "jensen_shannon", "renyi", "entropy")),
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "quantity"), [
+    ("ordinary", "kl"), ("scales", "jensen_shannon"), ("far and rare", "renyi"), ("ordinary", "entropy"),
 ])
-def test_differences_of_integrals(name, quantity, entries):
+def test_differences_of_integrals(name, quantity):
     sides = PAIRS[name][: 1 if quantity == "entropy" else 2]
     found = divergence_gradient(quantity, *(GaussianMixture(*side) for side in sides), **QUANTITIES[quantity])
     exact = [[[mpf(x) for x in column] for column in side] for side in sides]
     for k in range(3 * len(sides)):
         derivative = getattr(found, SIDES[k])
         size = float(np.abs(derivative.value).max())
-        for i in entries:
+        for i in range(1 if quantity == "renyi" else 2):
             values = []
             for sign in (1, -1):
                 moved = [[list(column) for column in side] for side in exact]
