@@ -85,19 +85,19 @@ class _Divergence(torch.autograd.Function):  # type: ignore[misc]
     def forward(ctx: Any, quantity: str, order: float | None, epsilon: float | None, *tensors: Any) -> Any:
         ctx.setting = quantity, order, epsilon
         ctx.save_for_backward(*tensors)
-        return _like(value(ctx.setting, _arrays(tensors)), tensors[0])
+        return _tensor_like(value(ctx.setting, _arrays(tensors)), tensors[0])
 
     @staticmethod
     def backward(ctx: Any, outer: Any) -> Any:
         parts = gradients(ctx.setting, _arrays(ctx.saved_tensors), outer.detach().cpu().numpy())
-        return None, None, None, *map(_like, parts, ctx.saved_tensors)
+        return None, None, None, *map(_tensor_like, parts, ctx.saved_tensors)
 
 
 def _arrays(tensors: Any) -> list[Any]:
     return [tensor.detach().cpu().numpy() for tensor in tensors]
 
 
-def _like(array: Any, tensor: Any) -> Any:
+def _tensor_like(array: Any, tensor: Any) -> Any:
     return torch.as_tensor(array, dtype=tensor.dtype, device=tensor.device)
 
 

@@ -118,8 +118,8 @@ class RootSearch:
             low, high = (self._log(end) for end in self.proved(below, above))
             wide = high - low > max(_WIDE, self.rtol)
             ends = (
-                self._end(np.minimum.accumulate(self.rows[2]), below, 1.0, round_, wide, high - low),
-                self._end(np.maximum.accumulate(self.rows[1, ::-1])[::-1], above, -1.0, round_, wide, high - low),
+                self._at_end(np.minimum.accumulate(self.rows[2]), below, 1.0, round_, wide, high - low),
+                self._at_end(np.maximum.accumulate(self.rows[1, ::-1])[::-1], above, -1.0, round_, wide, high - low),
             )
             if not self.add(self._x(np.concatenate(ends))):
                 break
@@ -127,7 +127,7 @@ class RootSearch:
         high = np.maximum(high, low)
         return low, np.clip(self._x(self._roots(below, above)[0]), low, high), high
 
-    def _end(
+    def _at_end(
         self, bound: FloatArray, target: FloatArray, sign: float, round_: int, wide: BoolArray, gap: FloatArray
     ) -> FloatArray:
         """The t at which one falling bound is evaluated next, between the last proof and the next point without it:

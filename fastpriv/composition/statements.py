@@ -79,11 +79,11 @@ class RiskStatement(Result):
         return [
             f"An attacker who wrongly accuses at most {others} of the {people} that are not in the data finds at most "
             f"{_percent(self.true_positive_rate)} % of those that are.",
-            f"Where {_share(pi)} of the {people} asked about are in the data, and the attacker wrongly accuses "
+            f"Where {_percentage(pi)} of the {people} asked about are in the data, and the attacker wrongly accuses "
             f"{others} of the others, at most {_percent(self.precision)} % of those accused are in the data: "
             f"{_rounded(self.lift)} times as many as among all.",
             f"Among {k:,} values of a {self.record} that are equally likely before the release, at most "
-            f"{_percent(self.reconstruction)} % of guesses are right, in place of {_share(1 / k)}.",
+            f"{_percent(self.reconstruction)} % of guesses are right, in place of {_percentage(1 / k)}.",
             "The share of those in the data that an attack finds exceeds the share of the others that it accuses by at "
             f"most {_percent(self.advantage)} percentage points.",
             f"In the words of differential privacy: epsilon is at most {_rounded(self.epsilon)} at delta = "
@@ -209,10 +209,10 @@ def _percent(item: Estimate) -> str:
     return rounded_outward(share, f".{_DIGITS}g", below=False)
 
 
-def _share(share: float) -> str:
+def _percentage(share: float) -> str:
     return f"{100.0 * share:.3g} %"
 
 
 def _one_in(share: float) -> str:
     number = round(1.0 / share)
-    return f"1 in {number:,}" if abs(share * number - 1.0) < _NEARLY_WHOLE and number > 1 else _share(share)
+    return f"1 in {number:,}" if abs(share * number - 1.0) < _NEARLY_WHOLE and number > 1 else _percentage(share)

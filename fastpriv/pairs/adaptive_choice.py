@@ -176,12 +176,12 @@ def _tables(curve: _ChoiceCurve) -> tuple[tuple[int, FloatArray], tuple[int, Flo
     for (losses, _, _), up in zip(both, (False, True), strict=True):
         u = -np.expm1(np.minimum(-places, 0.0)) * (1.0 + (_START_ERROR if up else -_START_ERROR))
         for _ in range(curve.steps):
-            u = np.maximum.reduce([_after(u, entry, up) for entry in losses])
+            u = np.maximum.reduce([_before_releases(u, entry, up) for entry in losses])
         tables.append((low, u))
     return tables[0], tables[1]
 
 
-def _after(u: FloatArray, entry: list[PrivacyLoss], up: bool) -> FloatArray:
+def _before_releases(u: FloatArray, entry: list[PrivacyLoss], up: bool) -> FloatArray:
     """U before the releases of an entry, from U after them."""
     for loss in entry:
         left = np.full(max(-loss.first, 0), u[0] if up else 0.0)
