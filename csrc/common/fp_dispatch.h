@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define FP_INLINE static inline __attribute__((always_inline))
+#define FP_ONCE static __attribute__((noinline)) /* long and called from many places: compiled once per instruction set */
 #define FP_CAT2(a, b) a##_##b
 #define FP_CAT(a, b) FP_CAT2(a, b)
 #define FP_NAME(stem) FP_CAT(stem, FP_ISA)

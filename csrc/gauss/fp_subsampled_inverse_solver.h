@@ -77,8 +77,8 @@ static double FP_NAME(fp_subsampled_approximate)(double rate, double known, doub
 }
 
 /* Whether log H at x is certainly at most log delta (side 1), or certainly above it (side -1) */
-FP_INLINE int FP_NAME(fp_subsampled_is_beyond)(double rate, double known, double x, double log_delta, int adding,
-                                               int unknown, int side)
+FP_ONCE int FP_NAME(fp_subsampled_is_beyond)(double rate, double known, double x, double log_delta, int adding,
+                                             int unknown, int side)
 {
     const int of_epsilon = unknown == FP_GAUSS_OF_EPSILON;
     const double margin = log_delta > -INFINITY ? FP_SUBSAMPLED_LOG_ERROR * -log_delta : 0.0;

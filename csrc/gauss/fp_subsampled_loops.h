@@ -4,8 +4,7 @@
 
 /* Settings of rate, sigma and epsilon, at the given strides in bytes; `adding` is the direction, `logs` asks for log
  * H.  The weights are formed anew where the rate changes. */
-FP_INLINE void FP_NAME(fp_subsampled)(char **args, ptrdiff_t count, const ptrdiff_t *steps, const int adding,
-                                      const int logs)
+FP_ONCE void FP_NAME(fp_subsampled)(char **args, ptrdiff_t count, const ptrdiff_t *steps, int adding, int logs)
 {
     FP_NAME(fp_two_points_block) block;
     double results[3][FP_NAME(FP_TWO_POINTS_BLOCK)], rate = NAN, sigma = NAN;
