@@ -60,13 +60,20 @@ from .base.version import VERSION as _VERSION
 __version__ = _VERSION
 
 _old_addresses.install()
-_load, __dir__, _names = _attach(__name__, __file__)  # the list of names is __init__.pyi
+_load, _, _names = _attach(__name__, __file__)  # the list of names is __init__.pyi
+_names = sorted({*_names, *_old_addresses.SHORT})
+
+
+def __dir__() -> list[str]:
+    return sorted({*(name for name in globals() if name.startswith("__")), *_names})
 
 
 def __getattr__(name: str) -> _Any:
     """Load a public name on first use; ``__all__`` lists them for ``from fastpriv import *``."""
+    if name in _old_addresses.SHORT:
+        return _old_addresses.module(name)
     if name != "__all__":
-        return _load(name) if f"{__name__}.{name}" not in _old_addresses.PRESENT else _old_addresses.module(name)
+        return _load(name) if name in _names else _old_addresses.formerly_at_the_top(name)
     # With __all__, help(fastpriv) would print every docstring in full; without it, pydoc prints the page above.
     if _sys._getframe(1).f_globals.get("__name__") == "pydoc":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

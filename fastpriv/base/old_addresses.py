@@ -1,18 +1,20 @@
 """Short addresses of packages: ``fastpriv.membership`` has the names of ``fastpriv.studies.membership``, and so on.
 
-A finder answers ``from fastpriv.membership import Panel``; names are looked up in the packages that define them.
+A finder answers ``from fastpriv.membership import Panel``; names are looked up in the packages that define them. Names
+that were at the top of ``fastpriv`` before 0.5 are answered there with a warning until 1.0.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
-__all__ = ["PRESENT", "install", "module"]
+__all__ = ["PRESENT", "SHORT", "formerly_at_the_top", "install", "module"]
 
 # Packages that have the names of each short address.
 PRESENT = {
@@ -25,6 +27,25 @@ PRESENT = {
     "fastpriv.leakage": ["fastpriv.studies.leakage"],
     "fastpriv.membership": ["fastpriv.studies.membership", "fastpriv.studies.papers"],
     "fastpriv.risk": ["fastpriv.composition"],
+}
+# Names of these modules in ``fastpriv``.
+SHORT = [address.removeprefix("fastpriv.") for address in PRESENT]
+
+# Public names that were at the top of the package, by the package that has them.
+_FORMERLY_AT_THE_TOP = {
+    "assessment": "Assessment Comparison",
+    "capacity": "AwgnCapacity ChannelCapacity average_power_capacity binary_entropy gaussian_game gaussian_information "
+                "maximal_leakage rate_distortion",
+    "channels": "AnyChannel ChannelStack DefaultChannel DefaultLikelihood DenseLikelihood IndexLikelihood Likelihood "
+                "ProductChannel ProductLikelihood ShardedLikelihood SparseChannel SubsetLikelihood rank_of_subset "
+                "read_channel subset_of_rank write_channel",
+    "composition": "BallsInBins BandedMatrixMechanism Composition RandomAllocation",
+    "distributions": "LogRatio PmfStack read_mixture write_mixture",
+    "divergences": "Sampling label_information log_hockey_stick_divergence",
+    "errors": "BackendMissingError NotConvergedError SamplingWarning ShapeError WorkerDiedError",
+    "mechanisms": "BatchGradient DiscreteLaplace ExponentialMechanism GeometricMechanism SubsetSelection UnaryEncoding",
+    "posteriors": "Posterior SampledSubsetPosterior sampled_subset_posterior",
+    "sweeps": "SweepTable",
 }
 
 
@@ -62,6 +83,18 @@ class _ShortAddresses:
 def module(name: str) -> ModuleType:
     """The module with the short address ``fastpriv.<name>``."""
     return import_module(f"fastpriv.{name}")
+
+
+def formerly_at_the_top(name: str) -> Any:
+    """The public name ``fastpriv.<name>`` of former versions, with a warning that says where it is now."""
+    for package, names in _FORMERLY_AT_THE_TOP.items():
+        if name in names.split():
+            warnings.warn(
+                f"fastpriv.{name} is fastpriv.{package}.{name} now; the old address ends with version 1.0.",
+                DeprecationWarning, stacklevel=3,
+            )
+            return getattr(module(package), name)
+    raise AttributeError(f"module 'fastpriv' has no attribute {name!r}")
 
 
 def install() -> None:

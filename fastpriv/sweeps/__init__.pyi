@@ -1,0 +1,2 @@
+from .runs import sweep as sweep
+from .sweep_table import SweepTable as SweepTable
