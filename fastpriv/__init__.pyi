@@ -14,6 +14,7 @@ from . import pairs as pairs
 from . import posteriors as posteriors
 from . import report as figures
 from . import report as report
+from . import sampling as sampling
 from . import special as special
 from . import studies as studies
 from . import sweeps as sweeps

@@ -41,10 +41,11 @@ _FORMERLY_AT_THE_TOP = {
                 "read_channel subset_of_rank write_channel",
     "composition": "BallsInBins BandedMatrixMechanism Composition RandomAllocation",
     "distributions": "LogRatio PmfStack read_mixture write_mixture",
-    "divergences": "Sampling label_information log_hockey_stick_divergence",
+    "divergences": "label_information log_hockey_stick_divergence",
     "errors": "BackendMissingError NotConvergedError SamplingWarning ShapeError WorkerDiedError",
     "mechanisms": "BatchGradient DiscreteLaplace ExponentialMechanism GeometricMechanism SubsetSelection UnaryEncoding",
     "posteriors": "Posterior SampledSubsetPosterior sampled_subset_posterior",
+    "sampling": "Sampling",
     "sweeps": "SweepTable",
 }
 

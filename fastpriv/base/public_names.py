@@ -12,10 +12,19 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["attach"]
+__all__ = ["address", "attach"]
 
 # A line of a stub that makes a name public: ``from .module import name as name``.
 _PUBLIC_IMPORT = re.compile(r"^from (\.[\w.]*) import \(?\s*(\w+) as \2\b", re.MULTILINE)
+
+# The public names of each package that has been imported.
+_LISTED: dict[str, dict[str, str]] = {}
+
+
+def address(kind: type) -> str:
+    """The shortest address at which a class is public, such as ``fastpriv.membership.Panel``."""
+    packages = [package for package, names in _LISTED.items() if kind.__name__ in names]
+    return f"{min(packages, key=len, default=kind.__module__)}.{kind.__name__}".replace(".studies.", ".")
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -30,6 +39,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     """
     with open(file.removesuffix(".py") + ".pyi", encoding="utf-8") as stub:
         module_of = {name: module for module, name in _PUBLIC_IMPORT.findall(stub.read())}
+    _LISTED[package] = module_of
 
     def load(name: str) -> Any:
         if name not in module_of:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from . import remedies
 from .errors import DomainError, EstimateGivenError, ShapeError
 from .numerics import FloatArray, next_above
+from .public_names import address
 from .remedies import shortened, shown
 
 __all__ = [
@@ -431,7 +432,7 @@ def path(name: str, value: Any) -> Path:
 def instance(name: str, value: Any, kind: type) -> None:
     """An object of one of fastpriv's own classes."""
     if not isinstance(value, kind):
-        raise DomainError(f"{name} must be a {kind.__name__}; got {shown(value)}. Build a fastpriv.{kind.__name__}.")
+        raise DomainError(f"{name} must be a {kind.__name__}; got {shown(value)}. Build a {address(kind)}.")
 
 
 def univariate(**distributions: Any) -> None:

@@ -1,4 +1,3 @@
-from ..sampling.options import Sampling as Sampling
 from .gradients import MixtureGradient as MixtureGradient
 from .gradients import divergence_gradient as divergence_gradient
 from .hockey_stick import hockey_stick_divergence as hockey_stick_divergence

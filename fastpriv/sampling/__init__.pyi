@@ -1,0 +1,1 @@
+from .options import Sampling as Sampling
