@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fastpriv import Channel, ChannelStack, GaussianMechanism, Pmf, channel_capacity, notions, special
+from fastpriv import Channel, GaussianMechanism, Pmf, channel_capacity, notions, special
+from fastpriv.channels import ChannelStack
 
 RNG = np.random.default_rng(5)
 BINARY = np.array([[0.75, 0.25], [0.1, 0.9]])

@@ -8,7 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from fastpriv import Channel, GeometricMechanism, RandomizedResponse, SubsetSelection, UnaryEncoding
+from fastpriv import Channel, RandomizedResponse
+from fastpriv.mechanisms import GeometricMechanism, SubsetSelection, UnaryEncoding
 
 K, EPSILON, DRAWS = 1000, 2.0, 10**6
 WIDE = 20_000, 200  # secrets and releases of the dense channel

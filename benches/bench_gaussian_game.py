@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastpriv import gaussian_information
+from fastpriv.capacity import gaussian_information
 
 MATRICES, DIMENSION = 1000, 8
 

@@ -8,7 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from fastpriv import DefaultLikelihood, IndexLikelihood, ProductLikelihood, RandomizedResponse, UnaryEncoding, posterior
+from fastpriv import RandomizedResponse, posterior
+from fastpriv.channels import DefaultLikelihood, IndexLikelihood, ProductLikelihood
+from fastpriv.mechanisms import UnaryEncoding
 
 SMALL = 10**6
 

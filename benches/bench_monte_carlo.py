@@ -228,7 +228,7 @@ def laplace(form, centre):
     return Density(log_density, lambda rng, n: rng.laplace(centre, size=(n, 4)), dimension=4)
 
 
-@pytest.mark.filterwarnings("ignore::fastpriv.SamplingWarning")
+@pytest.mark.filterwarnings("ignore::fastpriv.errors.SamplingWarning")
 @pytest.mark.parametrize("form", ["jitted", "vectorized", "plain", "numpy line"])
 def test_densities_only_their_owner_knows(benchmark, form):
     n = 20_000

@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from fastpriv import (
-    Channel,
-    ChannelStack,
-    GaussianMechanism,
-    Pmf,
-    PmfStack,
-    notions,
-)
+from fastpriv import Channel, GaussianMechanism, Pmf, notions
+from fastpriv.channels import ChannelStack
+from fastpriv.distributions import PmfStack
 
 RNG = np.random.default_rng(11)
 LEVELS = np.linspace(0.0, 3.0, 10)

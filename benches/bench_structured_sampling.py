@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from fastpriv import BandedMatrixMechanism, RandomAllocation
+from fastpriv.composition import BandedMatrixMechanism, RandomAllocation
 from fastpriv.pairs import allocations, log_normal_sums
 
 SAMPLES = 20_000

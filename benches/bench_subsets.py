@@ -13,7 +13,10 @@ import time
 import numpy as np
 import pytest
 
-from fastpriv import BatchGradient, posterior, rank_of_subset, sampled_subset_posterior
+from fastpriv import posterior
+from fastpriv.channels import rank_of_subset
+from fastpriv.mechanisms import BatchGradient
+from fastpriv.posteriors import sampled_subset_posterior
 
 BATCH = (123, 777, 1500)
 SIGMAS = (3.0, 1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fastpriv import GaussianMechanism, RandomAllocation, compose, figures
+from fastpriv import GaussianMechanism, compose, figures
 from fastpriv.base.files import write_picture
+from fastpriv.composition import RandomAllocation
 from fastpriv.pairs import (
     CyclicPoissonSampled,
     FixedSizeSampled,

@@ -455,7 +455,7 @@ def maximal_leakage(
 
     Examples
     --------
-    >>> from fastpriv import maximal_leakage
+    >>> from fastpriv.capacity import maximal_leakage
     >>> float(maximal_leakage([[0.75, 0.25], [0.25, 0.75]], unit="bits"))
     0.58496250072...
     """

@@ -94,7 +94,7 @@ def gaussian_information(signal: ArrayLike, noise: ArrayLike, *, unit: Informati
 
     Examples
     --------
-    >>> from fastpriv import gaussian_information
+    >>> from fastpriv.capacity import gaussian_information
     >>> gaussian_information([[4.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 3.0]], unit="bits").value
     1.368482797...
     >>> gaussian_information([1.0, 1.0], [1.0, 0.0]).value
@@ -162,7 +162,7 @@ def average_power_capacity(
 
     Examples
     --------
-    >>> from fastpriv import average_power_capacity
+    >>> from fastpriv.capacity import average_power_capacity
     >>> average_power_capacity([1, 4, 100], 2.0, 1.0, unit="bits").value
     array([1.16096405, 2.        , 2.82917642])
     """
@@ -196,7 +196,7 @@ class GaussianGame(Result):
 
     Examples
     --------
-    >>> from fastpriv import gaussian_game
+    >>> from fastpriv.capacity import gaussian_game
     >>> print(f"{gaussian_game(2, 1.0, 1.0):.4g}")
     GaussianGame(value=0.6931 [0.6931, 0.6932], signal=0.5, noise=0.5)
     """
@@ -242,7 +242,7 @@ def gaussian_game(
 
     Examples
     --------
-    >>> from fastpriv import gaussian_game
+    >>> from fastpriv.capacity import gaussian_game
     >>> game = gaussian_game(4, 4.0, 4.0, unit="bits")
     >>> game.value.value, game.signal, game.noise
     (2.0, 1.0, 1.0)

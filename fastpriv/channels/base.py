@@ -68,7 +68,8 @@ class AnyChannel(ValueObject):
 
     Examples
     --------
-    >>> from fastpriv import AnyChannel, Channel, RandomizedResponse
+    >>> from fastpriv import Channel, RandomizedResponse
+    >>> from fastpriv.channels import AnyChannel
     >>> q = RandomizedResponse(3, 1.0)
     >>> isinstance(q, AnyChannel), q.shape
     (True, (3, 3))

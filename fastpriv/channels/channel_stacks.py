@@ -77,7 +77,8 @@ class ChannelStack(Stack):
     Randomized response on two values for three flip probabilities, under two priors:
 
     >>> import numpy as np
-    >>> from fastpriv import ChannelStack, notions
+    >>> from fastpriv import notions
+    >>> from fastpriv.channels import ChannelStack
     >>> flip = np.array([0.1, 0.25, 0.5])
     >>> stack = ChannelStack(np.stack([[1 - flip, flip], [flip, 1 - flip]]).transpose(2, 0, 1))
     >>> stack.shape, stack.inputs, stack.outputs

@@ -75,7 +75,7 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
     Examples
     --------
     >>> import os, tempfile
-    >>> from fastpriv import read_channel
+    >>> from fastpriv.channels import read_channel
     >>> path = os.path.join(tempfile.mkdtemp(), "q.json")
     >>> with open(path, "w") as stream:
     ...     _ = stream.write('{"channel": "RandomizedResponse", "k": 1000000000, "epsilon": 1.0}')
@@ -99,7 +99,7 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
             reason = "it is pickled, which is never loaded"
         raise DomainError(
             f"file must hold a channel; got {str(file)!r}, in which {reason}. "
-            "Write it with fastpriv.write_channel(path, channel)."
+            "Write it with fastpriv.channels.write_channel(path, channel)."
         ) from None
 
 
@@ -123,7 +123,8 @@ def write_channel(path: str | os.PathLike[str], channel: AnyChannel) -> None:
     Examples
     --------
     >>> import os, tempfile
-    >>> from fastpriv import UnaryEncoding, read_channel, write_channel
+    >>> from fastpriv.channels import read_channel, write_channel
+    >>> from fastpriv.mechanisms import UnaryEncoding
     >>> path = os.path.join(tempfile.mkdtemp(), "q.json")
     >>> q = UnaryEncoding.optimized(50, 1.0).power(200)
     >>> write_channel(path, q)

@@ -41,7 +41,7 @@ class Likelihood(ValueObject):
 
     Examples
     --------
-    >>> from fastpriv import DefaultLikelihood, Likelihood
+    >>> from fastpriv.channels import DefaultLikelihood, Likelihood
     >>> isinstance(DefaultLikelihood(10**12, -3.0, [7], [0.0]), Likelihood)
     True
     """
@@ -74,7 +74,8 @@ class DenseLikelihood(Likelihood):
 
     Examples
     --------
-    >>> from fastpriv import DenseLikelihood, posterior
+    >>> from fastpriv import posterior
+    >>> from fastpriv.channels import DenseLikelihood
     >>> posterior(DenseLikelihood([0.25, 0.75], log=False)).map_index
     1
     """
@@ -127,7 +128,7 @@ class DefaultLikelihood(Likelihood):
 
     Examples
     --------
-    >>> from fastpriv import DefaultLikelihood
+    >>> from fastpriv.channels import DefaultLikelihood
     >>> DefaultLikelihood(10**12, -3.0, [7], [0.0]).size
     1000000000000
     """
@@ -173,7 +174,7 @@ class ProductLikelihood(Likelihood):
 
     Examples
     --------
-    >>> from fastpriv import ProductLikelihood
+    >>> from fastpriv.channels import ProductLikelihood
     >>> ProductLikelihood([[-1.0, -0.5]], powers=[200]).size == 2**200
     True
     """
@@ -225,7 +226,7 @@ class IndexLikelihood(Likelihood):
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv import IndexLikelihood
+    >>> from fastpriv.channels import IndexLikelihood
     >>> IndexLikelihood(lambda d: -0.5 * (d - 70.0) ** 2, 10**6).size
     1000000
     """
@@ -269,7 +270,8 @@ class ShardedLikelihood(Likelihood):
 
     Examples
     --------
-    >>> from fastpriv import IndexLikelihood, ShardedLikelihood, posterior
+    >>> from fastpriv import posterior
+    >>> from fastpriv.channels import IndexLikelihood, ShardedLikelihood
     >>> likelihood = ShardedLikelihood(IndexLikelihood(lambda d: -1e-6 * d, 10**6), shards=4)
     >>> posterior(likelihood).map_index
     0

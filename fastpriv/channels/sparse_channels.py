@@ -53,7 +53,7 @@ class SparseChannel(AnyChannel):
     --------
     >>> import numpy as np
     >>> from scipy.sparse import diags_array
-    >>> from fastpriv import SparseChannel
+    >>> from fastpriv.channels import SparseChannel
     >>> q = SparseChannel(diags_array(np.full(1000, 0.001 + 0.999 * 0.5)), background=0.0005)
     >>> q.shape, q.type_classes().mass.size
     ((1000, 1000), 2000)
@@ -233,7 +233,7 @@ class DefaultChannel(AnyChannel):
 
     Examples
     --------
-    >>> from fastpriv import DefaultChannel
+    >>> from fastpriv.channels import DefaultChannel
     >>> q = DefaultChannel(10**12, [0.5, 0.5], [7], [[0.9, 0.1]])
     >>> q.extreme_log_ratios().ldp_epsilon  # log 5
     1.6094379124341...

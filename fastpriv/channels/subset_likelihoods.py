@@ -70,7 +70,7 @@ class SubsetLikelihood(Likelihood):
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv import SubsetLikelihood
+    >>> from fastpriv.channels import SubsetLikelihood
     >>> likelihood = SubsetLikelihood([0.0, -1.0, -2.0], np.ones((3, 3)), 2)
     >>> likelihood.size, likelihood.log_likelihood([[0, 1], [1, 2]])
     (3, array([ 0., -2.]))
@@ -131,7 +131,7 @@ class SubsetLikelihood(Likelihood):
 
         Examples
         --------
-        >>> from fastpriv import SubsetLikelihood
+        >>> from fastpriv.channels import SubsetLikelihood
         >>> one = SubsetLikelihood([0.0, -1.0, -2.0], [[0, 1, 1], [1, 0, 1], [1, 1, 0]], 2)
         >>> SubsetLikelihood.combined([one, one]).log_likelihood([[0, 1], [1, 2]])
         array([ 0., -4.])
@@ -250,7 +250,7 @@ def subset_of_rank(rank: ArrayLike, pool: int, size: int) -> IntArray:
 
     Examples
     --------
-    >>> from fastpriv import subset_of_rank
+    >>> from fastpriv.channels import subset_of_rank
     >>> subset_of_rank([0, 965534089], pool=1797, size=3)
     array([[   0,    1,    2],
            [1794, 1795, 1796]])
@@ -301,7 +301,7 @@ def rank_of_subset(subset: ArrayLike, pool: int) -> int | NDArray[Any]:
 
     Examples
     --------
-    >>> from fastpriv import rank_of_subset
+    >>> from fastpriv.channels import rank_of_subset
     >>> rank_of_subset([1795, 1796, 1794], pool=1797)
     965534089
     """

@@ -95,7 +95,7 @@ class ConcatenatedSource(VectorSource):
             if source.length is None:
                 raise DomainError(
                     f"{name} must have parts of known lengths; got a function or an iterator. Pass files, arrays or "
-                    "fastpriv.IndexLikelihood."
+                    "fastpriv.channels.IndexLikelihood."
                 )
         self.sources = [source for source in sources if source.length]
         self.ends = np.cumsum([source.known_length() for source in self.sources], dtype=np.int64)
@@ -335,7 +335,7 @@ class _FunctionSource(VectorSource):
             name = getattr(self.function, "__name__", type(self.function).__name__)
             raise DomainError(
                 f"{self.name} must be a function without arguments that yields arrays; got TypeError: {cause} from "
-                f"{name!r}. Pass its values as an array, or a function of secrets to fastpriv.IndexLikelihood."
+                f"{name!r}. Pass its values as an array, or a function of secrets to fastpriv.channels.IndexLikelihood."
             ) from cause
 
     def _arrays(self) -> Iterator[Any]:

@@ -15,8 +15,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.description = (
         "Compute a divergence of two Gaussian mixtures, or the entropy or label information of one, with bounds: exact "
-        "or certified where that can be, else sampled. The files are made by fastpriv.write_mixture(path, mixture), or "
-        "hold weights, means and sigmas or covariances as JSON or .npz."
+        "or certified where that can be, else sampled. The files are made by "
+        "fastpriv.distributions.write_mixture(path, mixture), or hold weights, means and sigmas or covariances as "
+        "JSON or .npz."
     )
     add = parser.add_argument
     add(

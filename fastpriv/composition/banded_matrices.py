@@ -139,7 +139,7 @@ class BandedMatrixMechanism(StructuredSampling):
 
     Examples
     --------
-    >>> from fastpriv import BandedMatrixMechanism
+    >>> from fastpriv.composition import BandedMatrixMechanism
     >>> mechanism = BandedMatrixMechanism([1.0, 0.5], sigma=2.0, bins=16)
     >>> print(f"{mechanism.delta(1.0, direction='forward'):.1e}")
     4.7e-08 [4.4e-08, 5.1e-08]
@@ -171,7 +171,7 @@ class BandedMatrixMechanism(StructuredSampling):
 
         Examples
         --------
-        >>> from fastpriv import BandedMatrixMechanism
+        >>> from fastpriv.composition import BandedMatrixMechanism
         >>> BandedMatrixMechanism([3.0, 4.0], sigma=5.0, bins=8, epochs=4).scale
         2.0
         """
@@ -249,7 +249,7 @@ class BandedMatrixMechanism(StructuredSampling):
 
         Examples
         --------
-        >>> from fastpriv import BandedMatrixMechanism
+        >>> from fastpriv.composition import BandedMatrixMechanism
         >>> mechanism = BandedMatrixMechanism([1.0, 0.5], sigma=1.0, bins=100, epochs=2)
         >>> found = mechanism.sampled_delta(6.0, rng=1)
         >>> found.kind, bool(found.upper < 1.2 * found.value)

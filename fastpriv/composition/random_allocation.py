@@ -113,7 +113,7 @@ class StructuredSampling(PairObject):
 
         Examples
         --------
-        >>> from fastpriv import RandomAllocation
+        >>> from fastpriv.composition import RandomAllocation
         >>> print(f"{RandomAllocation(sigma=1.0, steps=100).delta(0.5):.2e}")
         4.41e-05 [4.40e-05, 4.42e-05]
         """
@@ -130,7 +130,7 @@ class StructuredSampling(PairObject):
 
         Examples
         --------
-        >>> from fastpriv import RandomAllocation
+        >>> from fastpriv.composition import RandomAllocation
         >>> print(f"{RandomAllocation(sigma=1.0, steps=100).log_delta(0.5).value:.2f}")
         -10.03
         """
@@ -168,7 +168,7 @@ class StructuredSampling(PairObject):
 
         Examples
         --------
-        >>> from fastpriv import RandomAllocation
+        >>> from fastpriv.composition import RandomAllocation
         >>> print(f"{RandomAllocation(sigma=1.0, steps=1000).epsilon(1e-6).value:.3f}")
         0.172
         """
@@ -214,7 +214,7 @@ class RandomAllocation(StructuredSampling):
 
     Examples
     --------
-    >>> from fastpriv import RandomAllocation
+    >>> from fastpriv.composition import RandomAllocation
     >>> print(f"{RandomAllocation(sigma=1.0, steps=1000).epsilon(1e-6).value:.3f}")
     0.172
     """
@@ -351,7 +351,7 @@ class BallsInBins(StructuredSampling):
 
     Examples
     --------
-    >>> from fastpriv import BallsInBins
+    >>> from fastpriv.composition import BallsInBins
     >>> print(f"{BallsInBins(sigma=2.0, bins=100, epochs=4).delta(0.5):.2e}")
     4.41e-05 [4.40e-05, 4.42e-05]
     """

@@ -304,7 +304,7 @@ class LogRatio(_UserDefined):
 
     Examples
     --------
-    >>> from fastpriv import LogRatio
+    >>> from fastpriv.distributions import LogRatio
     >>> def log_ratio(x):
     ...     return x[:, 0] - 0.5
     >>> def sampler(rng, n):

@@ -16,7 +16,7 @@ __all__ = ["read_mixture", "write_mixture"]
 
 _KEYS = ("weights", "means", "sigmas", "covariances")  # keys of an archive: the first two, and one of the others
 _ARCHIVE_MAGIC = b"PK"  # first bytes of every zip file, and so of a NumPy archive
-_REMEDY = "Write it with fastpriv.write_mixture(path, mixture)."  # remedy for a file that is no mixture
+_REMEDY = "Write it with fastpriv.distributions.write_mixture(path, mixture)."  # remedy for a file that is no mixture
 _BYTES_A_CHARACTER = 6  # of memory, that parsing a character of JSON takes
 
 
@@ -48,7 +48,7 @@ def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
     Examples
     --------
     >>> import os, tempfile
-    >>> from fastpriv import read_mixture
+    >>> from fastpriv.distributions import read_mixture
     >>> path = os.path.join(tempfile.mkdtemp(), "p.json")
     >>> with open(path, "w") as stream:
     ...     _ = stream.write('{"weights": [0.5, 0.5], "means": [0, 3], "sigmas": [1, 2]}')
@@ -95,7 +95,8 @@ def write_mixture(path: str | os.PathLike[str], mixture: GaussianMixture) -> Non
     Examples
     --------
     >>> import os, tempfile
-    >>> from fastpriv import GaussianMixture, read_mixture, write_mixture
+    >>> from fastpriv import GaussianMixture
+    >>> from fastpriv.distributions import read_mixture, write_mixture
     >>> path = os.path.join(tempfile.mkdtemp(), "p.npz")
     >>> p = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [1.0, 2.0]], 1.0)
     >>> write_mixture(path, p)

@@ -74,7 +74,8 @@ class PmfStack(Stack):
     The information that noise of two sizes leaves about a coin, for three biases:
 
     >>> import numpy as np
-    >>> from fastpriv import PmfStack, mutual_information
+    >>> from fastpriv import mutual_information
+    >>> from fastpriv.distributions import PmfStack
     >>> bias = np.array([0.5, 0.1, 0.001])[:, None]
     >>> coins = PmfStack([0.0, 1.0], np.concatenate([1 - bias, bias], axis=-1))
     >>> mutual_information(coins, [[0.5], [1.0]]).value.round(6)
@@ -126,7 +127,8 @@ class PmfStack(Stack):
 
         Examples
         --------
-        >>> from fastpriv import Pmf, PmfStack
+        >>> from fastpriv import Pmf
+        >>> from fastpriv.distributions import PmfStack
         >>> both = PmfStack.of([Pmf([0.0, 1.0], [0.5, 0.5]), Pmf([2.0], [1.0])])
         >>> both.shape, both[1]
         ((2,), Pmf([2.0], [1.0]))

@@ -12,7 +12,8 @@ docs/divergences.md in the repository has the whole table, and what each method 
 
 Sampling
 --------
-``fastpriv.Sampling`` documents the options of a sampled call; every function here takes one as ``sampling=``, and its
+``fastpriv.sampling.Sampling`` documents the options of a sampled call; every function here takes one as ``sampling=``,
+and its
 fields by name. The level holds at whatever moment the run stops; ``cost["stopped"]`` says why it did (a log ratio
 without bound that is the same at all of 131072 samples or more ends a run that has a target: "constant"), and
 ``cost["repeatable"]`` is False where the clock or an interruption had a say. In one dimension a bracket is what was

@@ -44,7 +44,7 @@ def hockey_stick_divergence(
     both : bool, default False
         Also the other direction, with a leading axis of length 2: P||Q, then Q||P.
     sampling, **options : Sampling, and its fields by name, which override it
-        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+        How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``.
 
     Returns
     -------
@@ -118,8 +118,8 @@ def log_hockey_stick_divergence(
     both : bool, default False
         Also the other direction, with a leading axis of length 2.
     sampling, **options : Sampling, and its fields by name, which override it
-        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``; ``rtol`` is the relative accuracy
-        of the divergence, the absolute one of its logarithm.
+        How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``; ``rtol`` is the relative
+        accuracy of the divergence, the absolute one of its logarithm.
 
     Returns
     -------
@@ -143,7 +143,8 @@ def log_hockey_stick_divergence(
 
     Examples
     --------
-    >>> from fastpriv import GaussianMixture, log_hockey_stick_divergence
+    >>> from fastpriv import GaussianMixture
+    >>> from fastpriv.divergences import log_hockey_stick_divergence
     >>> p, q = GaussianMixture.single(1.0, 1.0), GaussianMixture.single(0.0, 1.0)
     >>> log_hockey_stick_divergence(p, q, 300.0).value
     -44862.4515...
@@ -163,7 +164,7 @@ def total_variation(
     p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q; or two lists
         Any two distributions; lists hold independent blocks, as in ``hockey_stick_divergence``.
     sampling, **options : Sampling, and its fields by name, which override it
-        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+        How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``.
 
     Returns
     -------

@@ -34,8 +34,8 @@ def entropy(
     certified : bool, default False
         As for ``kl_divergence``.
     sampling, **options : Sampling, and its fields by name, which override it
-        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``; ``rtol`` is relative to the size
-        of the entropy or to 1, whichever is larger.
+        How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``; ``rtol`` is relative to the
+        size of the entropy or to 1, whichever is larger.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -107,7 +107,7 @@ def label_information(
     certified : bool, default False
         As for ``kl_divergence``.
     sampling, **options : Sampling, and its fields by name, which override it
-        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+        How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -133,7 +133,8 @@ def label_information(
 
     Examples
     --------
-    >>> from fastpriv import GaussianMixture, label_information
+    >>> from fastpriv import GaussianMixture
+    >>> from fastpriv.divergences import label_information
     >>> corners = GaussianMixture([0.5, 0.25, 0.25], [[-1, -1], [-1, 1], [1, -1]], [[1.0, 0.5]])
     >>> label_information(corners, rng=1).to("bits")
     Estimate(1.0..., unit='bits', kind='statistical', confidence=0.95, method='direct sobol sampling')

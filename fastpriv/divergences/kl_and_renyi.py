@@ -40,7 +40,7 @@ def kl_divergence(
         the proof is still given where it costs nothing; where its rounding part is wider than 1e-12, an error estimate
         that is tested but not proved may take its place.
     sampling, **options : Sampling, and its fields by name, which override it
-        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+        How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -125,7 +125,7 @@ def jensen_shannon(
     certified : bool, default False
         As for ``kl_divergence``.
     sampling, **options : Sampling, and its fields by name, which override it
-        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+        How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 
@@ -197,7 +197,7 @@ def renyi_divergence(
     certified : bool, default False
         As for ``kl_divergence``.
     sampling, **options : Sampling, and its fields by name, which override it
-        How to sample where nothing exact applies: see ``help(fastpriv.Sampling)``.
+        How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``.
     unit : {"nats", "bits"}, default "nats"
         Unit of the answer.
 

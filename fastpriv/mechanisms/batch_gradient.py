@@ -69,7 +69,8 @@ class BatchGradient(ValueObject):
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv import BatchGradient, posterior
+    >>> from fastpriv import posterior
+    >>> from fastpriv.mechanisms import BatchGradient
     >>> rng = np.random.default_rng(1)
     >>> records, labels, weights = rng.normal(size=(40, 6)), rng.integers(0, 3, 40), rng.normal(size=(3, 7))
     >>> step = BatchGradient.softmax_regression(records, labels, weights, size=3, sigma=0.02)
@@ -127,7 +128,7 @@ class BatchGradient(ValueObject):
         Examples
         --------
         >>> import numpy as np
-        >>> from fastpriv import BatchGradient
+        >>> from fastpriv.mechanisms import BatchGradient
         >>> step = BatchGradient.softmax_regression([[1.0, 2.0], [3.0, 4.0]], [0, 1], np.zeros((2, 3)), 1, sigma=1.0)
         >>> step.gradient([0])
         array([[-0.5, -1. , -0.5],
@@ -172,7 +173,7 @@ class BatchGradient(ValueObject):
 
         Examples
         --------
-        >>> from fastpriv import BatchGradient
+        >>> from fastpriv.mechanisms import BatchGradient
         >>> BatchGradient.from_gradients([[3.0, 4.0], [0.0, 2.0]], 2, sigma=1.0, clip=1.0).gradient([0, 1])
         array([[0.3, 0.9]])
         """

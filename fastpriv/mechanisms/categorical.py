@@ -169,7 +169,7 @@ class ExponentialMechanism(AnyChannel):
 
     Examples
     --------
-    >>> from fastpriv import ExponentialMechanism
+    >>> from fastpriv.mechanisms import ExponentialMechanism
     >>> q = ExponentialMechanism([[1.0, 0.0], [0.0, 1.0]], 2.0)
     >>> q.matrix()
     array([[0.73105858, 0.26894142],

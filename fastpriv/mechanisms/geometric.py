@@ -48,7 +48,7 @@ class GeometricMechanism(AnyChannel):
 
     Examples
     --------
-    >>> from fastpriv import GeometricMechanism
+    >>> from fastpriv.mechanisms import GeometricMechanism
     >>> GeometricMechanism(3, 1.0).matrix()
     array([[0.73105858, 0.1700034 , 0.09893802],
            [0.26894142, 0.46211716, 0.26894142],
@@ -174,7 +174,7 @@ class DiscreteLaplace(GeometricMechanism):
 
     Examples
     --------
-    >>> from fastpriv import DiscreteLaplace
+    >>> from fastpriv.mechanisms import DiscreteLaplace
     >>> q = DiscreteLaplace(3, 2.0)
     >>> q.extreme_log_ratios().ldp_epsilon
     1.0

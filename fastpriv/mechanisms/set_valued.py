@@ -69,7 +69,7 @@ class UnaryEncoding(AnyChannel):
 
     Examples
     --------
-    >>> from fastpriv import UnaryEncoding
+    >>> from fastpriv.mechanisms import UnaryEncoding
     >>> q = UnaryEncoding(1000, 2.0)
     >>> q.extreme_log_ratios().ldp_epsilon
     2.0
@@ -286,7 +286,7 @@ class SubsetSelection(AnyChannel):
 
     Examples
     --------
-    >>> from fastpriv import SubsetSelection
+    >>> from fastpriv.mechanisms import SubsetSelection
     >>> q = SubsetSelection(100, 1.0)
     >>> q.size, q.sample([3, 4], rng=1).shape
     (27, (2, 27))

@@ -106,7 +106,7 @@ def maximal_leakage(
     Returns
     -------
     Estimate
-        In ``unit``. ``fastpriv.maximal_leakage`` takes stacks of written channels.
+        In ``unit``. ``fastpriv.capacity.maximal_leakage`` takes stacks of written channels.
 
     Notes
     -----

@@ -128,7 +128,7 @@ def posterior(
     if not (executor is None and store is None) and not isinstance(validated, likelihoods.ShardedLikelihood):
         raise DomainError(
             "executor and store must be None for a likelihood without shards; got "
-            f"{validate.shown(likelihood)}. Pass fastpriv.ShardedLikelihood."
+            f"{validate.shown(likelihood)}. Pass fastpriv.channels.ShardedLikelihood."
         )
     method = next((method for kind, method in METHODS.items() if isinstance(validated, kind)), "dense")
     if out is not None and method not in ("dense", "shards"):

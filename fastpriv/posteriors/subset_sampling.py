@@ -94,7 +94,8 @@ class SampledSubsetPosterior(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv import SubsetLikelihood, sampled_subset_posterior
+    >>> from fastpriv.channels import SubsetLikelihood
+    >>> from fastpriv.posteriors import sampled_subset_posterior
     >>> likelihood = SubsetLikelihood(np.linspace(0.0, 3.0, 20), np.zeros((20, 20)), 6)
     >>> found = sampled_subset_posterior(likelihood, rng=1)
     >>> found.mixed, found.map_index
@@ -182,7 +183,8 @@ def sampled_subset_posterior(
     Examples
     --------
     >>> import numpy as np
-    >>> from fastpriv import BatchGradient, sampled_subset_posterior
+    >>> from fastpriv.mechanisms import BatchGradient
+    >>> from fastpriv.posteriors import sampled_subset_posterior
     >>> gradients = np.random.default_rng(1).normal(size=(200, 30))
     >>> step = BatchGradient.from_gradients(gradients, 8, sigma=0.05)
     >>> found = sampled_subset_posterior(step.column(step.sample(range(8), rng=2)), rng=3)

@@ -114,7 +114,8 @@ class Sampling:
 
     Examples
     --------
-    >>> from fastpriv import GaussianMixture, Sampling, kl_divergence
+    >>> from fastpriv import GaussianMixture, kl_divergence
+    >>> from fastpriv.sampling import Sampling
     >>> quick = Sampling(rtol=0.05, side="upper", rng=1)
     >>> p = GaussianMixture([0.5, 0.5], [[0, 0], [1, 2]], [[1.0, 2.0], [2.0, 1.0]])
     >>> kl_divergence(p, GaussianMixture.single([1, 1], 1.0), sampling=quick, confidence=0.99).confidence

@@ -190,14 +190,15 @@ def more_calls(directory):
     rows, half = [[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5]
     rr, dense = fastpriv.RandomizedResponse(3, 1.0), fastpriv.Channel(rows)
     channels = (
-        dense, rr, fastpriv.UnaryEncoding.optimized(3, 1.0), fastpriv.SubsetSelection(5, 1.0),
-        fastpriv.GeometricMechanism(4, 1.0), fastpriv.DiscreteLaplace(4, 1.0),
-        fastpriv.ExponentialMechanism([[0.0, 1.0], [1.0, 0.0]], 1.0), rr.product(dense),
-        fastpriv.DefaultChannel(4, half, [1], [[0.25, 0.75]]), fastpriv.SparseChannel(csr_array(rows), 0.0),
+        dense, rr, fastpriv.mechanisms.UnaryEncoding.optimized(3, 1.0), fastpriv.mechanisms.SubsetSelection(5, 1.0),
+        fastpriv.mechanisms.GeometricMechanism(4, 1.0), fastpriv.mechanisms.DiscreteLaplace(4, 1.0),
+        fastpriv.mechanisms.ExponentialMechanism([[0.0, 1.0], [1.0, 0.0]], 1.0), rr.product(dense),
+        fastpriv.channels.DefaultChannel(4, half, [1], [[0.25, 0.75]]),
+        fastpriv.channels.SparseChannel(csr_array(rows), 0.0),
     )
     for channel in channels:
         prior = [1 / channel.inputs] * channel.inputs
-        secrets = [[0, 0]] if isinstance(channel, fastpriv.ProductChannel) else [0, 1]
+        secrets = [[0, 0]] if isinstance(channel, fastpriv.channels.ProductChannel) else [0, 1]
         for function, args in (
             (channel.rows, (0, 1)), (channel.column, (0,)), (channel.power, (2,)),
             (channel.then, (list(range(channel.outputs)),)), (channel.type_classes, (prior,)),
@@ -205,24 +206,24 @@ def more_calls(directory):
         ):
             add(function, *args)
         add(channel.sample, secrets, rng=1)
-    add(fastpriv.ProductChannel, (rr, dense), (2, 1))
-    add(fastpriv.SparseChannel, csr_array(rows), 0.0)
-    add(fastpriv.SubsetSelection, 5, 1.0, size=2)
-    add(fastpriv.UnaryEncoding, 5, p=0.7, q=0.2)
-    add(fastpriv.UnaryEncoding.rappor, 3, 1.0)
-    add(fastpriv.ExponentialMechanism, rows, 1.0, sensitivity=1.0)
+    add(fastpriv.channels.ProductChannel, (rr, dense), (2, 1))
+    add(fastpriv.channels.SparseChannel, csr_array(rows), 0.0)
+    add(fastpriv.mechanisms.SubsetSelection, 5, 1.0, size=2)
+    add(fastpriv.mechanisms.UnaryEncoding, 5, p=0.7, q=0.2)
+    add(fastpriv.mechanisms.UnaryEncoding.rappor, 3, 1.0)
+    add(fastpriv.mechanisms.ExponentialMechanism, rows, 1.0, sensitivity=1.0)
     noise, prior = fastpriv.GaussianMechanism(1.0, 1.0), fastpriv.Pmf([0.0, 1.0], half)
     add(noise.output_distribution, prior)
     add(noise.conditional_distribution, 0.5)
     add(prior.through_gaussian, 1.0)
     add(fastpriv.Pmf, [0.0, 1.0], half)
-    add(fastpriv.PmfStack([0.0, 1.0], [half, half]).through_gaussian, [1.0, 2.0])
+    add(fastpriv.distributions.PmfStack([0.0, 1.0], [half, half]).through_gaussian, [1.0, 2.0])
     add(fastpriv.GaussianMixture.single, half, 1.0)
     mixture = fastpriv.GaussianMixture(half, rows, 1.0)
     add(mixture.affine, rows, shift=half)
     add(fastpriv.posterior([0.0, -1.0, -2.0]).probabilities, 0, 2)
     add(fastpriv.posterior, [-1.0, -2.0], log_prior=np.log(half))
-    add(fastpriv.SubsetLikelihood, [0.0, -1.0], [[1.0, 0.5], [0.5, 1.0]], 1, 0.5)
+    add(fastpriv.channels.SubsetLikelihood, [0.0, -1.0], [[1.0, 0.5], [0.5, 1.0]], 1, 0.5)
     add(fastpriv.bac_capacity, half, half, complement_a=half, complement_b=half)
     add(fastpriv.awgn_capacity, [1, 2], [1.0, 2.0], [1.0, 2.0])
     add(fastpriv.awgn_capacity(2, 1.0, 1.0).to, "bits")

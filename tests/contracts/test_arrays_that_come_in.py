@@ -55,9 +55,10 @@ def test_missing_values_of_every_kind():
 @pytest.mark.parametrize("likelihood", [np.ma.array([0.5, 0.5], mask=[0, 1]), [0.5, None]])
 def test_what_is_missing_is_refused_when_a_posterior_looks_at_it(likelihood):
     for made in (
-        lambda: fp.DenseLikelihood(likelihood), lambda: fp.ShardedLikelihood([likelihood, [0.0]]),
-        lambda: fp.ProductLikelihood([likelihood, [0.0, -1.0]], [1, 2]), lambda: lambda: iter([[0.5, 0.5], likelihood]),
-        lambda: fp.IndexLikelihood(lambda d: likelihood, 2),
+        lambda: fp.channels.DenseLikelihood(likelihood), lambda: fp.channels.ShardedLikelihood([likelihood, [0.0]]),
+        lambda: fp.channels.ProductLikelihood([likelihood, [0.0, -1.0]], [1, 2]),
+        lambda: lambda: iter([[0.5, 0.5], likelihood]),
+        lambda: fp.channels.IndexLikelihood(lambda d: likelihood, 2),
     ):
         with pytest.raises(DomainError, match="must have no missing values; got"):
             fp.posterior(made())
@@ -96,10 +97,11 @@ def test_ufuncs_keep_the_mask():
 def test_indices_are_whole_and_in_range(value):
     calls = {
         "x": lambda: integers("x", value, 0, 5), "secrets": lambda: Channel(np.eye(6)).sample(value),
-        "indices": lambda: fp.DefaultLikelihood(6, -1.0, value, [0.0]),
-        "indices ": lambda: fp.DefaultLikelihood(2**200, -1.0, value if value != [9] else [-9], [0.0]),
-        "subset": lambda: fp.rank_of_subset(np.atleast_1d(np.array(value)), 6),
-        "rank": lambda: fp.subset_of_rank(value, 6, 1), "secret": lambda: notions.abp(None, np.eye(6), secret=value),
+        "indices": lambda: fp.channels.DefaultLikelihood(6, -1.0, value, [0.0]),
+        "indices ": lambda: fp.channels.DefaultLikelihood(2**200, -1.0, value if value != [9] else [-9], [0.0]),
+        "subset": lambda: fp.channels.rank_of_subset(np.atleast_1d(np.array(value)), 6),
+        "rank": lambda: fp.channels.subset_of_rank(value, 6, 1),
+        "secret": lambda: notions.abp(None, np.eye(6), secret=value),
         "post": lambda: Channel(np.eye(6)).then(np.resize(np.array(value), 6)) if value not in ([9], [2.0**60]) else
         integers("x", 9, 0, 5),
     }
@@ -120,7 +122,7 @@ def test_whole_floats_are_indices():
         integers("x", np.array([2**63], dtype=np.uint64))
     with pytest.raises(DomainError, match=r"got 0.5 at index \(1, 0\) \(1 of 4 entries\). Pass whole numbers, rounded"):
         integers("x", [[0, 1], [0.5, 3]])
-    found, meant = (fp.DefaultLikelihood(1000, -1.0, x, [0.0, -2.0]) for x in ([1.0, 5.0], [1, 5]))
+    found, meant = (fp.channels.DefaultLikelihood(1000, -1.0, x, [0.0, -2.0]) for x in ([1.0, 5.0], [1, 5]))
     assert found == meant
 
 

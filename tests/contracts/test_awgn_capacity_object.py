@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from fastpriv import AwgnCapacity, awgn_capacity
+from fastpriv import awgn_capacity
 from fastpriv.calibration import sigma_from_ci_lmip
+from fastpriv.capacity import AwgnCapacity
 from fastpriv.kernels import _awgn
 from kernels.variants import check_same_lines, each_wider_variant
 

@@ -20,20 +20,10 @@ from joblib.parallel import ParallelBackendBase, register_parallel_backend
 from scipy.sparse import diags_array
 
 import fastpriv
-from fastpriv import (
-    Channel,
-    ChannelStack,
-    GaussianMechanism,
-    GaussianMixture,
-    MixtureStack,
-    Pmf,
-    SparseChannel,
-    SubsetLikelihood,
-    calibration,
-    notions,
-)
+from fastpriv import Channel, GaussianMechanism, GaussianMixture, MixtureStack, Pmf, calibration, notions
 from fastpriv.base import parallel
 from fastpriv.base.errors import NotConvergedError, SamplingWarning, warned
+from fastpriv.channels import ChannelStack, SparseChannel, SubsetLikelihood
 from fastpriv.studies import leakage, membership
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # worker processes do not find this file
@@ -90,12 +80,12 @@ SENT = {
     "hockey_stick_divergence": lambda **k: fastpriv.hockey_stick_divergence(
         P, Q, [0.5, 4.0], **SPENT | {"max_samples": 3_000_000}, **k
     ),
-    "label_information": lambda **k: fastpriv.label_information(mixture(3), **SPENT, **k),
+    "label_information": lambda **k: fastpriv.divergences.label_information(mixture(3), **SPENT, **k),
     "renyi_divergence": lambda **k: fastpriv.renyi_divergence(P, Q, 1.5, **SPENT, **k),
     "guaranteed": lambda **k: fastpriv.total_variation(P, Q, interval="guaranteed", **SPENT | {"rtol": 0.05}, **k),
-    "banded matrix": lambda **k: fastpriv.BandedMatrixMechanism([1.0, 0.5], 2.0, 40, epochs=2).sampled_delta(
-        1.0, rng=1, rtol=1e-6, max_samples=120_000, **k
-    ),
+    "banded matrix": lambda **k: fastpriv.composition.BandedMatrixMechanism(
+        [1.0, 0.5], 2.0, 40, epochs=2
+    ).sampled_delta(1.0, rng=1, rtol=1e-6, max_samples=120_000, **k),
     "pac_accuracy": lambda **k: notions.pac_accuracy(median, None, 0.0, [0.5, 1.0], rng=1, atol=2e-3, **k),
     "robust_accuracy": lambda **k: notions.robust_accuracy(
         GaussianMechanism(1.0), [0.0, 1.0], 0.0, 2.0, method="direct", rng=1, atol=0.01, **k
@@ -116,7 +106,7 @@ SHARED = {
     "posterior, subsets": lambda **k: fastpriv.posterior(
         SubsetLikelihood(np.linspace(-1.0, 1.0, 40), PAIRS + PAIRS.T, 5), **k
     ),
-    "posterior, sampled subsets": lambda **k: fastpriv.sampled_subset_posterior(
+    "posterior, sampled subsets": lambda **k: fastpriv.posteriors.sampled_subset_posterior(
         SubsetLikelihood(np.linspace(-1.0, 1.0, 40), PAIRS + PAIRS.T, 5), rng=1, **k
     ),
     "summary": lambda **k: notions.summary(None, CHANNEL, **k),
@@ -454,15 +444,16 @@ def test_a_process_that_may_not_have_children():
     "value",
     [
         PRIOR, P, CHANNEL, GaussianMechanism(2.0), fastpriv.RandomizedResponse(3, 1.0).power(4),
-        fastpriv.SubsetSelection(5, 1.0), fastpriv.UnaryEncoding(5, 1.0), fastpriv.DiscreteLaplace(5, 1.0),
-        fastpriv.GeometricMechanism(4, 1.0), fastpriv.IndexLikelihood(triangular, 10**9),
-        fastpriv.DenseLikelihood([1.0, 2.0]), SubsetLikelihood(np.ones(4), np.zeros((4, 4)), 2),
-        fastpriv.DefaultLikelihood(10**6, -1.0, [3], [0.0]), fastpriv.Density(triangular, median, dimension=1),
-        fastpriv.ProductLikelihood([fastpriv.DenseLikelihood([1.0, 2.0])]),
-        fastpriv.LogRatio(triangular, median, dimension=1),
-        fastpriv.DefaultChannel(10**12, [0.5, 0.5], [7], [[0.9, 0.1]]),
+        fastpriv.mechanisms.SubsetSelection(5, 1.0), fastpriv.mechanisms.UnaryEncoding(5, 1.0),
+        fastpriv.mechanisms.DiscreteLaplace(5, 1.0),
+        fastpriv.mechanisms.GeometricMechanism(4, 1.0), fastpriv.channels.IndexLikelihood(triangular, 10**9),
+        fastpriv.channels.DenseLikelihood([1.0, 2.0]), SubsetLikelihood(np.ones(4), np.zeros((4, 4)), 2),
+        fastpriv.channels.DefaultLikelihood(10**6, -1.0, [3], [0.0]), fastpriv.Density(triangular, median, dimension=1),
+        fastpriv.channels.ProductLikelihood([fastpriv.channels.DenseLikelihood([1.0, 2.0])]),
+        fastpriv.distributions.LogRatio(triangular, median, dimension=1),
+        fastpriv.channels.DefaultChannel(10**12, [0.5, 0.5], [7], [[0.9, 0.1]]),
         SparseChannel(diags_array(np.full(1000, 0.5005)), background=0.0005),
-        fastpriv.ExponentialMechanism([[0.0, 1.0], [1.0, 0.0]], 1.0),
+        fastpriv.mechanisms.ExponentialMechanism([[0.0, 1.0], [1.0, 0.0]], 1.0),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from flint import arb
 
-from fastpriv import DomainError, ShapeError
+from fastpriv import DomainError
 from fastpriv.capacity.bac import bac_capacity, binary_entropy
 from oracles import binary_channel as oracle
 

@@ -6,19 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError, ShapeError
 
-from fastpriv import (
-    BackendMissingError,
-    Channel,
-    DefaultChannel,
-    DomainError,
-    GaussianMechanism,
-    GeometricMechanism,
-    Pmf,
-    RandomizedResponse,
-    ShapeError,
-    notions,
-)
+from fastpriv import Channel, DomainError, GaussianMechanism, Pmf, RandomizedResponse, notions
+from fastpriv.channels import DefaultChannel
+from fastpriv.mechanisms import GeometricMechanism
 
 ROWS = np.array([[0.75, 0.25], [0.25, 0.75]])
 PRIOR = np.array([0.25, 0.75])

@@ -5,21 +5,15 @@ import pickle
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from scipy.sparse import csr_array, diags_array
 
-from fastpriv import (
-    AnyChannel,
-    Channel,
-    DefaultChannel,
-    DefaultLikelihood,
+from fastpriv import Channel, DomainError, RandomizedResponse
+from fastpriv.channels import AnyChannel, DefaultChannel, DefaultLikelihood, ProductChannel, SparseChannel
+from fastpriv.mechanisms import (
     DiscreteLaplace,
-    DomainError,
     ExponentialMechanism,
     GeometricMechanism,
-    ProductChannel,
-    RandomizedResponse,
-    ShapeError,
-    SparseChannel,
     SubsetSelection,
     UnaryEncoding,
 )

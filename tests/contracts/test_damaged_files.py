@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import fastpriv as fp
-from fastpriv import Channel, DomainError, cli, posterior, read_channel, read_mixture, write_channel, write_mixture
+from fastpriv import Channel, DomainError, cli, posterior
 from fastpriv.base.errors import ShapeError
+from fastpriv.channels import read_channel, write_channel
+from fastpriv.distributions import read_mixture, write_mixture
 
 HEADS = {  # what the head says: what is said about it
     "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,), }": "must hold all entries that its hea",
@@ -66,7 +68,7 @@ def test_heads(head, tmp_path):
             assert posterior(path).map_index == 1
             assert read_mixture(mixture).weights.tolist() == [0.5, 0.5]
             return
-        for read in (posterior, lambda path: fp.DenseLikelihood(path).size):
+        for read in (posterior, lambda path: fp.channels.DenseLikelihood(path).size):
             with pytest.raises(DomainError, match=rf"likelihood must be a .npy file; got .*a.npy.*{said}.*numpy.save"):
                 read(path)
         with pytest.raises(DomainError, match=rf"file must hold a channel; got .*a\.npy.*{said}.*write_channel"):

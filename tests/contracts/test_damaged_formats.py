@@ -87,10 +87,10 @@ def table_of_settings(path):
 
 
 TEXTS = {  # name of a file: its content, and who reads it
-    "mixture.json": (json.dumps(MIXTURE).encode(), fp.read_mixture),
-    "channel.json": (json.dumps({"channel": "Channel", "matrix": MATRIX}).encode(), fp.read_channel),
-    "response.json": (b'{"channel": "RandomizedResponse", "k": 10, "epsilon": 1.0}', fp.read_channel),
-    "channel.csv": (b"w0,w1\n0.5,0.5\n0.25,0.75\n", fp.read_channel),
+    "mixture.json": (json.dumps(MIXTURE).encode(), fp.distributions.read_mixture),
+    "channel.json": (json.dumps({"channel": "Channel", "matrix": MATRIX}).encode(), fp.channels.read_channel),
+    "response.json": (b'{"channel": "RandomizedResponse", "k": 10, "epsilon": 1.0}', fp.channels.read_channel),
+    "channel.csv": (b"w0,w1\n0.5,0.5\n0.25,0.75\n", fp.channels.read_channel),
     "column.csv": (COLUMN, column),
     "scores.csv": (SCORES, auditing.read_scores),
     "panel.csv": (PANEL, membership.read_panel),
@@ -106,16 +106,16 @@ PACKED = {
     "scores.csv.gz": (gzip.compress(many_rows(SCORES)), auditing.read_scores),
     "panel.csv.gz": (gzip.compress(PANEL), membership.read_panel),
     "calls.vcf.gz": (gzip.compress(VCF), genotypes),
-    "mixture.npz": (archive(**MIXTURE), fp.read_mixture),
-    "channel.npz": (archive(matrix=np.array(MATRIX)), fp.read_channel),
+    "mixture.npz": (archive(**MIXTURE), fp.distributions.read_mixture),
+    "channel.npz": (archive(matrix=np.array(MATRIX)), fp.channels.read_channel),
     "scores.npz": (archive(scores=[0.5, 0.25], membership=[True, False]), auditing.read_scores),
     "panel.npz": (archive(values=np.eye(3, dtype=np.uint8)), membership.read_panel),
     "records.npz": (archive(records=np.eye(3), labels=[0, 1, 1]), read_records),
-    "channel.npy": (saved(np.array(MATRIX)), fp.read_channel),
+    "channel.npy": (saved(np.array(MATRIX)), fp.channels.read_channel),
     "panel.npy": (saved(np.eye(3, dtype=np.uint8)), membership.read_panel),
     "likelihood.npy": (saved(np.log([0.25, 0.75])), fp.posterior),
     "column.parquet": (lambda: parquet(age=[1.0, 2.0, 3.5], name=["a", "b", "c"]), column),
-    "channel.parquet": (lambda: parquet(w0=[0.5, 0.25], w1=[0.5, 0.75]), fp.read_channel),
+    "channel.parquet": (lambda: parquet(w0=[0.5, 0.25], w1=[0.5, 0.75]), fp.channels.read_channel),
     "settings.parquet": (lambda: parquet(sigma=[1.0, 2.0], epsilon=[0.5, 1.0]), table_of_settings),
 }
 
@@ -255,7 +255,7 @@ def test_a_cell_of_a_table_of_steps_has_a_length(tmp_path):
 
 def test_forged_rows_of_the_store_of_a_posterior(tmp_path):
     def run(path):
-        return fp.posterior(fp.ShardedLikelihood(np.arange(5.0), shards=2), store=path)
+        return fp.posterior(fp.channels.ShardedLikelihood(np.arange(5.0), shards=2), store=path)
 
     run(tmp_path / "whole")
     with ResultStore.read(tmp_path / "whole") as store:
@@ -338,11 +338,11 @@ LONG_NAMES = {  # a pattern of the files of a posterior: what is said about it
 def test_names_of_many_characters_are_not_made(out):
     start = time.process_time()
     with pytest.raises(DomainError) as error:
-        fp.posterior(fp.ShardedLikelihood(np.arange(5.0), shards=2), out=out)
+        fp.posterior(fp.channels.ShardedLikelihood(np.arange(5.0), shards=2), out=out)
     assert str(error.value).startswith(LONG_NAMES[out])
     assert len(str(error.value)) < 300
     assert time.process_time() - start < 1.0
     with pytest.raises(DomainError, match="out must be a name of at most 4096 characters; got 10000"):
         fp.posterior(np.arange(5.0), out="9" * 9996 + ".npy")
     with pytest.raises(DomainError, match="must be a name of at most 4096 characters; got 10000"):
-        fp.read_mixture("9" * 10_000)
+        fp.distributions.read_mixture("9" * 10_000)

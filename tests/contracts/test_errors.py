@@ -3,8 +3,9 @@
 import pickle
 
 import pytest
+from fastpriv.errors import BackendMissingError, NotConvergedError, ShapeError
 
-from fastpriv import BackendMissingError, DomainError, Estimate, NotConvergedError, ShapeError
+from fastpriv import DomainError, Estimate
 
 
 @pytest.mark.parametrize(

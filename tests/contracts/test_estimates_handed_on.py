@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 
 import fastpriv as fp
-from fastpriv import Estimate, ShapeError, conversions
+from fastpriv import Estimate, conversions
 from fastpriv.base.errors import DomainError
 from fastpriv.base.monotone import UNITS, monotone, weakest
 from fastpriv.conversions.vocabulary import PARAMETERS
@@ -155,9 +156,9 @@ def test_a_mechanism_is_calibrated_for_the_worst_of_the_brackets():
 def test_capacities_keep_what_else_they_say():
     found = fp.awgn_capacity(3, 2.0, SIGMA, unit="bits")
     at = fp.awgn_capacity(3, 2.0, 20.0, unit="bits")
-    assert isinstance(found, fp.AwgnCapacity)
+    assert isinstance(found, fp.capacity.AwgnCapacity)
     assert (found.slope, found.value, found.unit) == (at.slope, at.value, "bits")
-    game = fp.gaussian_game(2, estimate(4.0, 3.0, 5.0), 1.0)
+    game = fp.capacity.gaussian_game(2, estimate(4.0, 3.0, 5.0), 1.0)
     assert (game.signal, game.noise) == (2.0, 0.5)
 
 

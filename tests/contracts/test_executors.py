@@ -15,10 +15,11 @@ import pytest
 
 from contracts.executor_tasks import DEADLY, Unreadable, dying, dying_once, slow_square, square, truth
 from contracts.random_kills import killer
-from fastpriv import DomainError, GaussianMixture, Sampling, hockey_stick_divergence
+from fastpriv import DomainError, GaussianMixture, hockey_stick_divergence
 from fastpriv.base import executors, parallel
 from fastpriv.base.errors import WorkerDiedError
 from fastpriv.base.executors import completed, ordered
+from fastpriv.sampling import Sampling
 
 COUNT = 40
 

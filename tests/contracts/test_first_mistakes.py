@@ -48,7 +48,7 @@ def test_names_where_noise_needs_numbers(tmp_path, capsys):
 def test_rows_with_names(tmp_path):
     (tmp_path / "named.csv").write_text(",a,b\nwhite,0.5,0.5\nblack,0.1,0.9\n")
     with pytest.raises(DomainError, match=r"line 2 must be numbers.*got 'white' \(leave out names of rows\)"):
-        fastpriv.read_channel(tmp_path / "named.csv")
+        fastpriv.channels.read_channel(tmp_path / "named.csv")
 
 
 def test_a_directory_that_is_not_there(tmp_path, capsys):

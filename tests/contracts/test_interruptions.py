@@ -23,7 +23,6 @@ from fastpriv import (
     hockey_stick_divergence,
     jensen_shannon,
     kl_divergence,
-    log_hockey_stick_divergence,
     renyi_divergence,
     special,
     total_variation,
@@ -31,6 +30,7 @@ from fastpriv import (
 from fastpriv.base import validate
 from fastpriv.base.values import distinct_rows
 from fastpriv.capacity import interior_point
+from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.divergences.one_dimension import integrals, monotone_pieces
 from fastpriv.divergences.one_dimension.quadrature import Deadline
 

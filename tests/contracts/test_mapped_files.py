@@ -9,8 +9,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from fastpriv import Channel, DomainError, GaussianMixture, channel_capacity, posterior, read_channel
+from fastpriv import Channel, DomainError, GaussianMixture, channel_capacity, posterior
 from fastpriv.base.files import FileArray, memory_mapped_file
+from fastpriv.channels import read_channel
 from fastpriv.channels.base import _unpickled_channel
 from fastpriv.channels.vector_sources import source_of
 
@@ -140,7 +141,8 @@ def in_a_process_of_its_own(code, folder):
     """What it prints; a signal, such as that of a page that is gone, is a failure."""
     head = """
         import os, numpy as np, fastpriv
-        from fastpriv import Channel, DomainError, notions, posterior, read_channel
+        from fastpriv import Channel, DomainError, notions, posterior
+        from fastpriv.channels import read_channel
         def cut(done, total):
             os.truncate(path, 4096)
         def said(call):

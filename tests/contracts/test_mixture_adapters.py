@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError, ShapeError
 from scipy import stats
 
-from fastpriv import BackendMissingError, DomainError, GaussianMixture, ShapeError, adapters
+from fastpriv import DomainError, GaussianMixture, adapters
 
 W = [0.25, 0.75]
 FULL = [[[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.5], [0.5, 4.0]]]

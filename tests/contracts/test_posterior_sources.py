@@ -7,15 +7,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError, ShapeError
 
 import fastpriv
-from fastpriv import (
-    BackendMissingError,
-    DenseLikelihood,
-    DomainError,
-    ShapeError,
-    posterior,
-)
+from fastpriv import DomainError, posterior
+from fastpriv.channels import DenseLikelihood
 from fastpriv.channels.vector_sources import BLOCK
 
 SIZE = 2 * BLOCK + 4321
@@ -418,21 +414,21 @@ def test_values():
 
 def test_likelihoods_say_what_is_wrong():
     with pytest.raises(DomainError, match="default must be a log likelihood below infinity; got inf"):
-        fastpriv.DefaultLikelihood(3, np.inf, [], [])
+        fastpriv.channels.DefaultLikelihood(3, np.inf, [], [])
     with pytest.raises(ShapeError, match="values must have one entry an index, 2; got shape"):
-        fastpriv.DefaultLikelihood(3, 0.0, [0, 1], [1.0])
+        fastpriv.channels.DefaultLikelihood(3, 0.0, [0, 1], [1.0])
     for places in ([1, 1], [3, 0], [-1, 0]):
         with pytest.raises(DomainError, match="indices must be different secrets from 0 to 2"):
-            fastpriv.DefaultLikelihood(3, 0.0, places, [1.0, 2.0])
-    assert fastpriv.DefaultLikelihood(2**200, 0.0, [2**199, 5], [1.0, 2.0]).indices.tolist() == [5, 2**199]
+            fastpriv.channels.DefaultLikelihood(3, 0.0, places, [1.0, 2.0])
+    assert fastpriv.channels.DefaultLikelihood(2**200, 0.0, [2**199, 5], [1.0, 2.0]).indices.tolist() == [5, 2**199]
     with pytest.raises(ShapeError, match="factors must have at least one entry; got none"):
-        fastpriv.ProductLikelihood([])
+        fastpriv.channels.ProductLikelihood([])
     with pytest.raises(ShapeError, match="powers must have one entry for each of the 1 factors; got 2"):
-        fastpriv.ProductLikelihood([[0.0, 1.0]], powers=[1, 2])
+        fastpriv.channels.ProductLikelihood([[0.0, 1.0]], powers=[1, 2])
     with pytest.raises(DomainError, match="function must be a function; got 3"):
-        fastpriv.IndexLikelihood(3, 5)
+        fastpriv.channels.IndexLikelihood(3, 5)
     with pytest.raises(ShapeError, match="pairwise must be a square with one row a record, 3; got shape"):
-        fastpriv.SubsetLikelihood(np.zeros(3), np.zeros((3, 2)), 2)
-    one = fastpriv.DefaultLikelihood(3, 0.0, [1], [2.0])
+        fastpriv.channels.SubsetLikelihood(np.zeros(3), np.zeros((3, 2)), 2)
+    one = fastpriv.channels.DefaultLikelihood(3, 0.0, [1], [2.0])
     assert one == pickle.loads(pickle.dumps(one))
-    assert hash(one) == hash(fastpriv.DefaultLikelihood(3, 0.0, [1], [2.0]))
+    assert hash(one) == hash(fastpriv.channels.DefaultLikelihood(3, 0.0, [1], [2.0]))

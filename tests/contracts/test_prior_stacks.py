@@ -7,23 +7,22 @@ import pickle
 
 import numpy as np
 import pytest
+from fastpriv.errors import NotConvergedError, ShapeError
 
 from fastpriv import (
-    ChannelStack,
     DomainError,
     Estimate,
     GaussianMechanism,
-    NotConvergedError,
     Pmf,
-    PmfStack,
     RandomizedResponse,
-    ShapeError,
     calibration,
     channel_capacity,
     hockey_stick_divergence,
     mutual_information,
     notions,
 )
+from fastpriv.channels import ChannelStack
+from fastpriv.distributions import PmfStack
 
 RNG = np.random.default_rng(20)
 LEVELS = [0.0, 1e-9, 0.3, 2.0, math.inf]

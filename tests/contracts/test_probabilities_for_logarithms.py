@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from fastpriv import DenseLikelihood, ProductLikelihood, posterior
+from fastpriv import posterior
+from fastpriv.channels import DenseLikelihood, ProductLikelihood
 from fastpriv.cli import main
 
 TEXT = r"likelihood must hold natural logarithms; got \d+ numbers in \[0, 1\] that sum to 1.*Pass log=False \(--plain\)"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from fastpriv import Channel, GaussianMechanism, GeometricMechanism, LaplaceMechanism, RandomizedResponse
+from fastpriv import Channel, GaussianMechanism, LaplaceMechanism, RandomizedResponse
 from fastpriv.base.errors import DomainError
+from fastpriv.mechanisms import GeometricMechanism
 from fastpriv.pairs import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled, ZeroConcentratedDP
 
 NOISE = GaussianMechanism(1.0, 1.0)

@@ -13,10 +13,12 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from fastpriv.errors import ShapeError
 from joblib.externals.loky.backend.reduction import cloudpickle
 
-from fastpriv import DomainError, IndexLikelihood, ShapeError, ShardedLikelihood, posterior
+from fastpriv import DomainError, posterior
 from fastpriv.base.errors import WorkerDiedError
+from fastpriv.channels import IndexLikelihood, ShardedLikelihood
 from fastpriv.channels.vector_sources import BLOCK
 from fastpriv.posteriors.blocks import BlockTree, Node
 
@@ -132,7 +134,7 @@ def kill(done, total):
     if done == 7 and not os.path.exists(mark + "2"):
         open(mark + "2", "w").close()
         os.kill(os.getpid(), 9)
-likelihood = fastpriv.ShardedLikelihood(fastpriv.IndexLikelihood(tent, 5 * block + 1234), shards=5)
+likelihood = fastpriv.channels.ShardedLikelihood(fastpriv.channels.IndexLikelihood(tent, 5 * block + 1234), shards=5)
 result = fastpriv.posterior(likelihood, executor="processes", n_jobs=2, store=store, progress=kill)
 print({name: (x.value, x.lower, x.upper) for name, x in result.estimates().items()}, result.cost)
 """

@@ -66,7 +66,7 @@ def test_hockey_stick_curves_are_those_of_single_calls_bit_for_bit(seed, logs):
     rows_p, rows_q = ([nasty(rng, int(rng.integers(1, 6))) for _ in range(24)] for _ in range(2))
     p, q = stack_of(rows_p), stack_of(rows_q)
     epsilon = [0.0, 1e-9, 0.5, 3.0, 40.0, np.inf]
-    function = fp.log_hockey_stick_divergence if logs else fp.hockey_stick_divergence
+    function = fp.divergences.log_hockey_stick_divergence if logs else fp.hockey_stick_divergence
     found = function(p, q, epsilon)
     assert found.shape == (24, 6)
     cost = 0
@@ -208,7 +208,7 @@ def test_rows_in_the_plane_that_reduce_to_the_line_are_those_of_single_calls():
         assert found.kind in ("certified", "heuristic")
         for i in range(6):
             same_bits(found, i, getattr(fp, name)(p[i], q))
-    assert fp.label_information(p).shape == fp.entropy(p).shape == (6,)
+    assert fp.divergences.label_information(p).shape == fp.entropy(p).shape == (6,)
 
 
 def test_sampled_rows_have_streams_of_their_own():

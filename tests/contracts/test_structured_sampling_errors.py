@@ -2,8 +2,9 @@
 
 import pytest
 
-from fastpriv import BallsInBins, BandedMatrixMechanism, Channel, RandomAllocation
+from fastpriv import Channel
 from fastpriv.base.errors import DomainError, ShapeError
+from fastpriv.composition import BallsInBins, BandedMatrixMechanism, RandomAllocation
 from fastpriv.pairs import Allocation, CyclicPoissonSampled, MatrixMechanism, SeparatedSampled
 
 

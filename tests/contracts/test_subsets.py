@@ -6,16 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 
-from fastpriv import (
-    BatchGradient,
-    DomainError,
-    ShapeError,
-    SubsetLikelihood,
-    posterior,
-    rank_of_subset,
-    subset_of_rank,
-)
+from fastpriv import DomainError, posterior
+from fastpriv.channels import SubsetLikelihood, rank_of_subset, subset_of_rank
+from fastpriv.mechanisms import BatchGradient
 
 ZEROS = np.zeros((5, 5))
 TABLE = np.ones((4, 2))

@@ -6,22 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 
 import fastpriv
 from fastpriv import (
-    BatchGradient,
     Channel,
-    DefaultChannel,
     DomainError,
     Estimate,
     GaussianMechanism,
     GaussianMixture,
     Pmf,
-    ProductLikelihood,
     RandomizedResponse,
-    ShapeError,
-    SubsetSelection,
-    UnaryEncoding,
     assess,
     conversions,
     figures,
@@ -29,12 +24,12 @@ from fastpriv import (
     kl_divergence,
     notions,
     posterior,
-    rank_of_subset,
     read_column,
     renyi_divergence,
-    subset_of_rank,
 )
+from fastpriv.channels import DefaultChannel, ProductLikelihood, rank_of_subset, subset_of_rank
 from fastpriv.conversions import lip_delta_from_pointwise_lmip
+from fastpriv.mechanisms import BatchGradient, SubsetSelection, UnaryEncoding
 from fastpriv.sampling import stopping
 
 NORMAL, OTHER = GaussianMixture.single(0.0, 1.0), GaussianMixture.single(1.0, 1.0)
@@ -153,13 +148,13 @@ def test_a_channel_file_of_few_bytes_does_not_hang_its_reader(tmp_path):
     inner = {"channel": "RandomizedResponse", "k": 10, "epsilon": 0.1}
     path = tmp_path / "q.json"
     path.write_text(json.dumps({"channel": "ProductChannel", "factors": [inner], "powers": [10**9]}))
-    assert repr(fastpriv.read_channel(path)) == "<ProductChannel: RandomizedResponse(10, 0.1) ** 1000000000>"
+    assert repr(fastpriv.channels.read_channel(path)) == "<ProductChannel: RandomizedResponse(10, 0.1) ** 1000000000>"
     nested = {"channel": "ProductChannel", "factors": [inner, inner], "powers": [2, 3]}
     for power in (1000, 10**9):
         nested = {"channel": "ProductChannel", "factors": [nested, inner], "powers": [power, 1]}
     path.write_text(json.dumps(nested))
     with pytest.raises(DomainError, match=r"factors must be at most 4194304, with all products flattened"):
-        fastpriv.read_channel(path)
+        fastpriv.channels.read_channel(path)
 
 
 def laws(d):
@@ -203,8 +198,9 @@ def test_a_function_that_fails_at_its_second_array_says_where():
         lambda none: notions.robust_accuracy(NOISE, [0.0, 1.0], 0.0, none).maximum,
         lambda none: hockey_stick_divergence(NORMAL, OTHER, none),
         lambda none: hockey_stick_divergence(TWO, TWO.affine(1.0, 1.0), none, method="plain", rng=1),
-        lambda none: fastpriv.binary_entropy(none), lambda none: fastpriv.awgn_capacity(2, none, 1.0),
-        lambda none: fastpriv.average_power_capacity(2, none, 1.0), lambda none: conversions.mbp_from_lip(none),
+        lambda none: fastpriv.capacity.binary_entropy(none), lambda none: fastpriv.awgn_capacity(2, none, 1.0),
+        lambda none: fastpriv.capacity.average_power_capacity(2, none, 1.0),
+        lambda none: conversions.mbp_from_lip(none),
         lambda none: fastpriv.calibration.sigma_from_ldp(none, 0.1, 1.0),
     ],
 )

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 
-from fastpriv import DomainError, ShapeError
+from fastpriv import DomainError
 from fastpriv.base import validate
 
 

@@ -23,18 +23,22 @@ MEMORY, SECONDS = 4 * 2**30, 10
 
 CHANNELS = {
     "randomised response": lambda n: fp.RandomizedResponse(n, 1.0),
-    "unary encoding": lambda n: fp.UnaryEncoding(n, 1.0), "optimised": lambda n: fp.UnaryEncoding.optimized(n, 1.0),
-    "rappor": lambda n: fp.UnaryEncoding.rappor(n, 0.5, p=0.5, q=0.75), "subsets": lambda n: fp.SubsetSelection(n, 1.0),
-    "subsets of 3": lambda n: fp.SubsetSelection(n, 1.0, 3), "half": lambda n: fp.SubsetSelection(n, 1.0, n // 2),
-    "geometric": lambda n: fp.GeometricMechanism(n, 1.0), "laplace": lambda n: fp.DiscreteLaplace(n, 1.0),
-    "default": lambda n: fp.DefaultChannel(n, [0.5, 0.5], [1], [[0.25, 0.75]]),
+    "unary encoding": lambda n: fp.mechanisms.UnaryEncoding(n, 1.0),
+    "optimised": lambda n: fp.mechanisms.UnaryEncoding.optimized(n, 1.0),
+    "rappor": lambda n: fp.mechanisms.UnaryEncoding.rappor(n, 0.5, p=0.5, q=0.75),
+    "subsets": lambda n: fp.mechanisms.SubsetSelection(n, 1.0),
+    "subsets of 3": lambda n: fp.mechanisms.SubsetSelection(n, 1.0, 3),
+    "half": lambda n: fp.mechanisms.SubsetSelection(n, 1.0, n // 2),
+    "geometric": lambda n: fp.mechanisms.GeometricMechanism(n, 1.0),
+    "laplace": lambda n: fp.mechanisms.DiscreteLaplace(n, 1.0),
+    "default": lambda n: fp.channels.DefaultChannel(n, [0.5, 0.5], [1], [[0.25, 0.75]]),
     "power": lambda n: fp.RandomizedResponse(10, 0.1).power(n),
     "power of a product": lambda n: fp.RandomizedResponse(2, 1.0).product(fp.RandomizedResponse(3, 1.0)).power(n),
     "power of rows": lambda n: fp.Channel([[0.8, 0.2], [0.1, 0.9]]).power(n),
     "power of a power": lambda n: fp.RandomizedResponse(2, 1.0).power(n).power(n),
-    "bits three times": lambda n: fp.UnaryEncoding(n, 1.0).power(3),
+    "bits three times": lambda n: fp.mechanisms.UnaryEncoding(n, 1.0).power(3),
     "beside another": lambda n: fp.RandomizedResponse(n, 1.0).product(fp.RandomizedResponse(3, 1.0)),
-    "power of subsets": lambda n: fp.SubsetSelection(5, 1.0).power(n),
+    "power of subsets": lambda n: fp.mechanisms.SubsetSelection(5, 1.0).power(n),
 }
 USES = {
     "repr": repr, "shape": lambda q: q.shape, "rows": lambda q: q.rows(0, 1), "matrix": lambda q: q.matrix(),
@@ -45,7 +49,7 @@ USES = {
     "ldp": lambda q: notions.ldp_epsilon(None, q), "mbp": lambda q: notions.mbp(None, q),
     "summary": lambda q: notions.summary(None, q), "information": lambda q: notions.cd_lmip(None, q),
     "capacity": notions.ci_lmip, "pointwise": lambda q: notions.pointwise_lmip(None, q),
-    "vulnerability": lambda q: notions.bayes_vulnerability(None, q), "leakage": fp.maximal_leakage,
+    "vulnerability": lambda q: notions.bayes_vulnerability(None, q), "leakage": fp.capacity.maximal_leakage,
     "guesses": lambda q: notions.map_secrets(None, q),
     "ldp curve": lambda q: notions.ldp_delta(None, q, [0.1, 0.5]),
     "lip curve": lambda q: notions.lip_delta(None, q, [0.1, 0.5]), "abp": lambda q: notions.abp(None, q),
@@ -64,9 +68,11 @@ OTHERS = {
     "bins": lambda n: fp.Pmf.from_data([1.0, 2.0], bins=n),
     "table": lambda n: fp.bac_capacity(*(np.broadcast_to(0.1, shape) for shape in ((min(n, 10**9), 1), min(n, 10**9)))),
     "n_jobs": lambda n: notions.lip_delta(None, fp.Channel([[0.8, 0.2], [0.1, 0.9]]), [0.1], n_jobs=n),
-    "default likelihood": lambda n: fp.posterior(fp.DefaultLikelihood(n, -1.0, [1], [0.0])),
-    "index": lambda n: fp.DefaultLikelihood(10, -1.0, [n], [0.0]), "marginal": lambda n: NORMAL.marginal(n),
-    "copies": lambda n: fp.posterior(fp.ProductLikelihood([fp.DefaultLikelihood(3, -1.0, [1], [0.0])], [n])),
+    "default likelihood": lambda n: fp.posterior(fp.channels.DefaultLikelihood(n, -1.0, [1], [0.0])),
+    "index": lambda n: fp.channels.DefaultLikelihood(10, -1.0, [n], [0.0]), "marginal": lambda n: NORMAL.marginal(n),
+    "copies": lambda n: fp.posterior(
+        fp.channels.ProductLikelihood([fp.channels.DefaultLikelihood(3, -1.0, [1], [0.0])], [n])
+    ),
     "max_samples": lambda n: fp.kl_divergence(NORMAL, NORMAL.affine([[1.0]], shift=1.0), max_samples=n, rng=1),
     "top": lambda n: fp.posterior([0.0, -1.0], top=n),
 }

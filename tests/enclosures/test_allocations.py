@@ -10,15 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fastpriv import (
-    DomainError,
-    GaussianMechanism,
-    GaussianMixture,
-    LaplaceMechanism,
-    PoissonSampledGaussian,
-    RandomAllocation,
-    compose,
-)
+from fastpriv import DomainError, GaussianMechanism, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose
+from fastpriv.composition import RandomAllocation
 from fastpriv.mechanisms import RandomizedResponse
 from fastpriv.pairs import Allocation
 from oracles import structured_sampling as oracle

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from fastpriv import BandedMatrixMechanism
+from fastpriv.composition import BandedMatrixMechanism
 from fastpriv.pairs import banded_sums
 from fastpriv.pairs.allocations import IMPROVED_DELTAS, AllocationPair
 from fastpriv.pairs.banded_sums import banded_pair

@@ -7,19 +7,9 @@ import pytest
 from mpmath import exp, inf, log, mpf, sqrt
 from scipy.sparse import csr_array
 
-from fastpriv import (
-    Channel,
-    DefaultChannel,
-    DomainError,
-    ExponentialMechanism,
-    GeometricMechanism,
-    RandomizedResponse,
-    SparseChannel,
-    SubsetSelection,
-    UnaryEncoding,
-    channel_capacity,
-    notions,
-)
+from fastpriv import Channel, DomainError, RandomizedResponse, channel_capacity, notions
+from fastpriv.channels import DefaultChannel, SparseChannel
+from fastpriv.mechanisms import ExponentialMechanism, GeometricMechanism, SubsetSelection, UnaryEncoding
 from oracles import channel_notions as truth
 
 LN2 = math.log(2)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from mpmath import exp, mp, mpf, workdps
 
-from fastpriv import Channel, GeometricMechanism, RandomizedResponse, UnaryEncoding, notions
+from fastpriv import Channel, RandomizedResponse, notions
+from fastpriv.mechanisms import GeometricMechanism, UnaryEncoding
 from oracles import channel_notions as truth
 
 ROWS = np.array([[0.75, 0.125, 0.125, 0.0], [0.0, 0.0, 0.25, 0.75], [0.25, 0.25, 0.5, 0.0]])

@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 from mpmath import exp, log, mp, mpf
 
-from fastpriv import (
-    Channel,
-    DefaultChannel,
-    DefaultLikelihood,
-    DenseLikelihood,
+from fastpriv import Channel, RandomizedResponse
+from fastpriv.channels import DefaultChannel, DefaultLikelihood, DenseLikelihood, ProductLikelihood
+from fastpriv.mechanisms import (
     DiscreteLaplace,
     ExponentialMechanism,
     GeometricMechanism,
-    ProductLikelihood,
-    RandomizedResponse,
     SubsetSelection,
     UnaryEncoding,
 )

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence
+from fastpriv import GaussianMixture, hockey_stick_divergence
+from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.kernels import _hockey_stick_curves
 from oracles.mixture import log_hockey_stick
 from sizes import few_or_all

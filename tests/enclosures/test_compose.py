@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from mpmath import mp, mpf
 
 from fastpriv import (
     Channel,
-    DiscreteLaplace,
     DomainError,
     Estimate,
     GaussianMechanism,
@@ -20,7 +20,6 @@ from fastpriv import (
     Pmf,
     PoissonSampledGaussian,
     RandomizedResponse,
-    ShapeError,
     compose,
     hockey_stick_divergence,
     renyi_divergence,
@@ -28,6 +27,7 @@ from fastpriv import (
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition import PrivacyLossDistribution
 from fastpriv.composition.compositions import certified_curves
+from fastpriv.mechanisms import DiscreteLaplace
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from fastpriv.pairs.measured_losses import LossPair
 from oracles.composition import delta_of_masses

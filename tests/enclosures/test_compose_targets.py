@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 
 from fastpriv import (
     DomainError,
@@ -11,7 +12,6 @@ from fastpriv import (
     LaplaceMechanism,
     PoissonSampledGaussian,
     RandomizedResponse,
-    ShapeError,
     compose,
 )
 from fastpriv.composition import largest_count, least_sigma

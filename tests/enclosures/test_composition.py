@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError
 
 from fastpriv import (
-    BackendMissingError,
     Channel,
     DomainError,
     Estimate,

@@ -6,8 +6,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture, log_hockey_stick_divergence
+from fastpriv import GaussianMixture
 from fastpriv.composition.contour import contour_bounds
+from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.kernels import _contour
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from fastpriv.pairs.laplace_pairs import LaplacePair

@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 from mpmath import exp, inf, mp, mpf
 
-from fastpriv import (
-    DefaultChannel,
-    DefaultLikelihood,
-    RandomizedResponse,
-    SubsetSelection,
-    UnaryEncoding,
-    posterior,
-)
+from fastpriv import RandomizedResponse, posterior
+from fastpriv.channels import DefaultChannel, DefaultLikelihood
+from fastpriv.mechanisms import SubsetSelection, UnaryEncoding
 from oracles.grouped_posteriors import DIGITS as MPMATH_DIGITS  # noqa: F401 -- the digits of these tests too
 from oracles.grouped_posteriors import of_groups, quantities
 

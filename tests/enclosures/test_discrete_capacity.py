@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv import bac_capacity, channel_capacity, maximal_leakage, notions
+from fastpriv import bac_capacity, channel_capacity, notions
+from fastpriv.capacity import maximal_leakage
 from fastpriv.kernels import _channel_capacity
 from oracles import discrete_capacity as oracle
 from sizes import few_first

@@ -6,16 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from fastpriv import (
-    Composition,
-    GaussianMechanism,
-    GaussianMixture,
-    LaplaceMechanism,
-    PoissonSampledGaussian,
-    RandomAllocation,
-    compose,
-)
-from fastpriv.composition import PrivacyLossDistribution
+from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose
+from fastpriv.composition import Composition, PrivacyLossDistribution, RandomAllocation
 from fastpriv.pairs.protocol import BoundingPairs, DominatingPair
 
 LEVELS = np.array([0.0, 0.3, 2.0])

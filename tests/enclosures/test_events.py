@@ -7,9 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from mpmath import mp, mpf
 
-from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, ShapeError, compose
+from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, compose
 from fastpriv.composition import renyi_filter
 from fastpriv.pairs import (
     ApproximateDP,

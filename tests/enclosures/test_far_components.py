@@ -14,11 +14,11 @@ from fastpriv import (
     entropy,
     jensen_shannon,
     kl_divergence,
-    label_information,
     mutual_information,
     notions,
     renyi_divergence,
 )
+from fastpriv.divergences import label_information
 from oracles import far_components as oracle
 
 TABLE = Path(oracle.__file__).parent / "truth" / "far_components.json"

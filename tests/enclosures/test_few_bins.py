@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fastpriv import BallsInBins, BandedMatrixMechanism, GaussianMechanism, RandomAllocation, compose
+from fastpriv import GaussianMechanism, compose
+from fastpriv.composition import BallsInBins, BandedMatrixMechanism, RandomAllocation
 from fastpriv.pairs import few_bins
 from oracles import structured_sampling as oracle
 

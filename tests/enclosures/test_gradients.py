@@ -3,9 +3,10 @@
 import mpmath
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from mpmath import mpf
 
-from fastpriv import DomainError, GaussianMechanism, GaussianMixture, MixtureStack, ShapeError
+from fastpriv import DomainError, GaussianMechanism, GaussianMixture, MixtureStack
 from fastpriv.divergences import divergence_gradient
 
 PAIRS = {

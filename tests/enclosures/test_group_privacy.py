@@ -15,7 +15,6 @@ from mpmath import mpf
 
 from fastpriv import (
     GaussianMechanism,
-    GeometricMechanism,
     LaplaceMechanism,
     PoissonSampledGaussian,
     RandomizedResponse,
@@ -23,6 +22,7 @@ from fastpriv import (
     hockey_stick_divergence,
 )
 from fastpriv.composition import privacy_profile, trade_off_curve, true_positive_rate
+from fastpriv.mechanisms import GeometricMechanism
 
 LEVELS = np.array([-0.7, 0.0, 0.2, 1.1])
 GROUPS = [1, 2, 3, 4, 5]

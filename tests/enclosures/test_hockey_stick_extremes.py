@@ -15,10 +15,10 @@ from fastpriv import (
     Pmf,
     calibration,
     hockey_stick_divergence,
-    log_hockey_stick_divergence,
     notions,
     total_variation,
 )
+from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.kernels import _hockey_stick_curves
 from oracles import crossings, mixture
 

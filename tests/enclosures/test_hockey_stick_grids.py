@@ -5,7 +5,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence
+from fastpriv import GaussianMixture, hockey_stick_divergence
+from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.kernels import _hockey_stick_curves
 
 WIDTH = 5e-13

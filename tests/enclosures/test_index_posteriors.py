@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fastpriv import IndexLikelihood, posterior
+from fastpriv import posterior
+from fastpriv.channels import IndexLikelihood
 
 
 def test_all_secrets_are_evaluated():

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from mpmath import mp
 from scipy.special import ndtr
 
@@ -13,7 +14,6 @@ from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     Pmf,
-    ShapeError,
     hockey_stick_divergence,
     kl_divergence,
     notions,

@@ -12,16 +12,16 @@ from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     Pmf,
-    PmfStack,
     entropy,
     jensen_shannon,
     kl_divergence,
-    label_information,
     mutual_information,
     notions,
     renyi_divergence,
     special,
 )
+from fastpriv.distributions import PmfStack
+from fastpriv.divergences import label_information
 from fastpriv.divergences.one_dimension import quadrature
 from kernels.variants import check_same_lines, each_wider_variant
 from oracles import mixture as oracle

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from enclosures.test_hockey_stick_extremes import law, misses
-from fastpriv import hockey_stick_divergence, log_hockey_stick_divergence
+from fastpriv import hockey_stick_divergence
+from fastpriv.divergences import log_hockey_stick_divergence
 from oracles import mixture
 
 KINDS = "in P", "in Q", "in both", "in both, nearly equal", "in both, one spacing of doubles apart", "three"

@@ -12,13 +12,13 @@ from fastpriv import (
     GaussianMechanism,
     GaussianMixture,
     LaplaceMechanism,
-    LogRatio,
     MixtureStack,
     Pmf,
     hockey_stick_divergence,
-    log_hockey_stick_divergence,
     notions,
 )
+from fastpriv.distributions import LogRatio
+from fastpriv.divergences import log_hockey_stick_divergence
 from oracles import mixture
 
 P = ([0.25, 0.75], [0.0, 2.0], [1.0, 0.5])

@@ -8,7 +8,9 @@ import pytest
 from mpmath import binomial, exp, mp, mpf, sqrt
 from scipy.sparse import csr_array
 
-from fastpriv import Channel, DomainError, GeometricMechanism, RandomizedResponse, SparseChannel, UnaryEncoding, notions
+from fastpriv import Channel, DomainError, RandomizedResponse, notions
+from fastpriv.channels import SparseChannel
+from fastpriv.mechanisms import GeometricMechanism, UnaryEncoding
 from oracles import channel_notions as truth
 
 GRID = [0.0, 0.25, 1.0, 3.0, 12.0]

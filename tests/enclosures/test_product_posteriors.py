@@ -7,15 +7,8 @@ import pytest
 from mpmath import binomial, mp, mpf
 
 from enclosures.test_default_posteriors import enclosed
-from fastpriv import (
-    Channel,
-    DefaultLikelihood,
-    DenseLikelihood,
-    IndexLikelihood,
-    ProductLikelihood,
-    RandomizedResponse,
-    posterior,
-)
+from fastpriv import Channel, RandomizedResponse, posterior
+from fastpriv.channels import DefaultLikelihood, DenseLikelihood, IndexLikelihood, ProductLikelihood
 from fastpriv.posteriors.groups import GroupPosterior, uniform_groups
 from fastpriv.posteriors.product_jensen_shannon import product_jensen_shannon
 from oracles.grouped_posteriors import DIGITS as MPMATH_DIGITS  # noqa: F401 -- the digits of these tests too

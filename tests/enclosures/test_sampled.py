@@ -11,15 +11,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from fastpriv import (
-    DiscreteLaplace,
-    GaussianMechanism,
-    GeometricMechanism,
-    LaplaceMechanism,
-    PoissonSampledGaussian,
-    RandomizedResponse,
-    compose,
-)
+from fastpriv import GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, RandomizedResponse, compose
+from fastpriv.mechanisms import DiscreteLaplace, GeometricMechanism
 from fastpriv.pairs import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
 from fastpriv.pairs.binomials import overflow
 from oracles import sampled as oracle

@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from mpmath import mp, mpf
 
 from fastpriv import (
@@ -18,7 +19,6 @@ from fastpriv import (
     Pmf,
     PoissonSampledGaussian,
     RandomizedResponse,
-    ShapeError,
     compose,
 )
 from fastpriv.composition import trade_off_curve

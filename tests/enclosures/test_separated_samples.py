@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastpriv import BallsInBins, BandedMatrixMechanism, GaussianMechanism, PoissonSampledGaussian, compose
-from fastpriv.composition import separated_samples
+from fastpriv import GaussianMechanism, PoissonSampledGaussian, compose
+from fastpriv.composition import BallsInBins, BandedMatrixMechanism, separated_samples
 from fastpriv.pairs import CyclicPoissonSampled, PoissonSampled, SeparatedSampled
 from oracles import separated_samples as oracle
 

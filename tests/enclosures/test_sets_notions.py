@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from mpmath import exp, log, mpf, sqrt
 
-from fastpriv import Channel, DomainError, SubsetSelection, UnaryEncoding, notions
+from fastpriv import Channel, DomainError, notions
+from fastpriv.mechanisms import SubsetSelection, UnaryEncoding
 from fastpriv.notions.discrete import set_channels
 from fastpriv.notions.discrete.abp import has_pairwise_form
 from fastpriv.notions.discrete.channel_with_prior import QuantityRequest, channel_with_prior

@@ -12,9 +12,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMechanism, LaplaceMechanism, RandomAllocation, RandomizedResponse, compose
+from fastpriv import GaussianMechanism, LaplaceMechanism, RandomizedResponse, compose
 from fastpriv.base.errors import DomainError
 from fastpriv.channels import Channel
+from fastpriv.composition import RandomAllocation
 from fastpriv.mechanisms import UnaryEncoding
 from fastpriv.pairs import Shuffled, ShuffledBatches, shuffled_least_reports, shuffled_local_epsilon
 from fastpriv.pairs.binomials import binomial_log_probabilities

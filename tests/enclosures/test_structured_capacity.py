@@ -4,18 +4,10 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv import (
-    Channel,
-    DefaultChannel,
-    DomainError,
-    ExponentialMechanism,
-    GeometricMechanism,
-    RandomizedResponse,
-    SubsetSelection,
-    UnaryEncoding,
-    channel_capacity,
-    maximal_leakage,
-)
+from fastpriv import Channel, DomainError, RandomizedResponse, channel_capacity
+from fastpriv.capacity import maximal_leakage
+from fastpriv.channels import DefaultChannel
+from fastpriv.mechanisms import ExponentialMechanism, GeometricMechanism, SubsetSelection, UnaryEncoding
 from oracles import discrete_capacity as oracle
 
 CLOSED = [

@@ -9,15 +9,8 @@ import pickle
 import numpy as np
 import pytest
 
-from fastpriv import (
-    BallsInBins,
-    BandedMatrixMechanism,
-    Estimate,
-    GaussianMechanism,
-    PoissonSampledGaussian,
-    RandomAllocation,
-    compose,
-)
+from fastpriv import Estimate, GaussianMechanism, PoissonSampledGaussian, compose
+from fastpriv.composition import BallsInBins, BandedMatrixMechanism, RandomAllocation
 from fastpriv.pairs.allocations import IMPROVED_DELTAS, AllocationPair
 from fastpriv.pairs.log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, log_normal_sum, log_normal_sum_near
 from oracles import structured_sampling as oracle

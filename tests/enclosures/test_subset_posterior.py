@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from fastpriv import SubsetLikelihood, posterior, rank_of_subset, subset_of_rank
+from fastpriv import posterior
+from fastpriv.channels import SubsetLikelihood, rank_of_subset, subset_of_rank
 from fastpriv.posteriors import subsets
 from kernels.variants import each_variant, printed
 from oracles.subsets import belief
@@ -148,7 +149,8 @@ def test_parts_hold_every_subset_once_in_order(pool, members, size):
 def test_every_instruction_set_holds_the_truth(variant):
     code = """
 from enclosures.test_subset_posterior import drawn, held
-from fastpriv import SubsetLikelihood, posterior
+from fastpriv import posterior
+from fastpriv.channels import SubsetLikelihood
 from oracles.subsets import belief
 for pool, size in ((9, 3), (12, 1), (8, 5)):
     held(posterior(SubsetLikelihood(*drawn(pool, 2.0), size)), belief(*drawn(pool, 2.0), size))

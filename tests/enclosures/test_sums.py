@@ -11,18 +11,9 @@ import pytest
 from mpmath import binomial, exp, expm1, inf, log1p, mp, mpf
 from scipy.sparse import csr_array
 
-from fastpriv import (
-    Channel,
-    GaussianMixture,
-    Pmf,
-    RandomizedResponse,
-    SparseChannel,
-    calibration,
-    hockey_stick_divergence,
-    notions,
-)
+from fastpriv import Channel, GaussianMixture, Pmf, RandomizedResponse, calibration, hockey_stick_divergence, notions
 from fastpriv.base import validate
-from fastpriv.channels import type_classes
+from fastpriv.channels import SparseChannel, type_classes
 from oracles import channel_notions as truth
 
 

@@ -6,6 +6,7 @@ from math import comb
 import mpmath
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from mpmath import erfc, erfinv, findroot, log, mp, mpf, ncdf, sqrt
 from scipy.special import ndtr, ndtri
 
@@ -17,7 +18,6 @@ from fastpriv import (
     GaussianMixture,
     Pmf,
     RandomizedResponse,
-    ShapeError,
     compose,
     risk,
     special,

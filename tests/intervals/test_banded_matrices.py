@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fastpriv import BandedMatrixMechanism, Estimate
+from fastpriv import Estimate
+from fastpriv.composition import BandedMatrixMechanism
 from fastpriv.composition.banded_matrices import _TiltSampler, _TupleSampler
 from oracles import structured_sampling as oracle
 

@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fastpriv import (
-    Density,
-    GaussianMixture,
-    hockey_stick_divergence,
-    jensen_shannon,
-    label_information,
-    total_variation,
-)
+from fastpriv import Density, GaussianMixture, hockey_stick_divergence, jensen_shannon, total_variation
 from fastpriv.distributions.packed import pack
+from fastpriv.divergences import label_information
 from fastpriv.sampling.estimand import Stage, interval
 from fastpriv.sampling.options import Sampling
 from fastpriv.sampling.problem import Integrand, SampleSource, SamplingProblem, Term

@@ -4,19 +4,19 @@ import warnings
 
 import numpy as np
 import pytest
+from fastpriv.errors import SamplingWarning
 from scipy.stats import binom
 
 from fastpriv import (
     Density,
     GaussianMixture,
-    LogRatio,
-    SamplingWarning,
     hockey_stick_divergence,
     jensen_shannon,
     kl_divergence,
     renyi_divergence,
     total_variation,
 )
+from fastpriv.distributions import LogRatio
 
 LEVELS = (0.9, 0.99)
 FALSE_ALARM = 1e-6

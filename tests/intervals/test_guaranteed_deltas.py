@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence
+from fastpriv import GaussianMixture, hockey_stick_divergence
+from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposal, log_mass_of_larger
 from oracles.counting import allowed
 

@@ -5,18 +5,18 @@ import warnings
 
 import numpy as np
 import pytest
+from fastpriv.errors import SamplingWarning
 
 from fastpriv import (
     Density,
     GaussianMixture,
-    LogRatio,
-    SamplingWarning,
     hockey_stick_divergence,
     jensen_shannon,
     kl_divergence,
     renyi_divergence,
     total_variation,
 )
+from fastpriv.distributions import LogRatio
 from oracles.counting import allowed
 
 WEIGHT, FAR = 1e-4, 300.0
@@ -55,7 +55,7 @@ TRUTHS = {
 
 
 @pytest.mark.few(5)
-@pytest.mark.filterwarnings("ignore::fastpriv.SamplingWarning")
+@pytest.mark.filterwarnings("ignore::fastpriv.errors.SamplingWarning")
 @pytest.mark.parametrize("quantity", TRUTHS)
 @pytest.mark.parametrize("interval", ["replicates", "guaranteed"])
 @pytest.mark.parametrize("q", [normal(0.0), GaussianMixture.single(0.0, 1.0)], ids=["density", "mixture"])

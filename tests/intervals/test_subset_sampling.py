@@ -4,16 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from fastpriv.errors import SamplingWarning
 from scipy.stats import binom
 
-from fastpriv import (
-    BatchGradient,
-    DomainError,
-    SamplingWarning,
-    SubsetLikelihood,
-    posterior,
-    sampled_subset_posterior,
-)
+from fastpriv import DomainError, posterior
+from fastpriv.channels import SubsetLikelihood
+from fastpriv.mechanisms import BatchGradient
+from fastpriv.posteriors import sampled_subset_posterior
 from fastpriv.studies.datasets import digits
 from kernels.variants import each_variant, printed
 

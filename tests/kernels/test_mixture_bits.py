@@ -9,7 +9,8 @@ SCRIPT = """
 import hashlib
 import numpy as np
 from fastpriv import GaussianMechanism, GaussianMixture, Pmf, notions
-from fastpriv import hockey_stick_divergence, jensen_shannon, kl_divergence, log_hockey_stick_divergence
+from fastpriv import hockey_stick_divergence, jensen_shannon, kl_divergence
+from fastpriv.divergences import log_hockey_stick_divergence
 
 rng = np.random.default_rng(7)
 digest = hashlib.sha256()

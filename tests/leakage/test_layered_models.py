@@ -5,9 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 from mpmath import mp, mpf
 
-from fastpriv import BatchGradient, DomainError, ShapeError
+from fastpriv import DomainError
+from fastpriv.mechanisms import BatchGradient
 from fastpriv.studies.kernels import _layered_model
 from fastpriv.studies.leakage import MultilayerPerceptron, SoftmaxRegression, TrainableModel
 from kernels.variants import check_same_lines, each_wider_variant

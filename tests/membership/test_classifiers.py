@@ -4,8 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError, ShapeError
 
-from fastpriv import BackendMissingError, DomainError, ShapeError
+from fastpriv import DomainError
 from fastpriv.studies.membership import (
     BayesAttacker,
     BernoulliMembership,

@@ -13,8 +13,8 @@ CALLS = {
     "kl_PQ": (fastpriv.kl_divergence, 2), "kl_QP": (fastpriv.kl_divergence, 2),
     "jensen_shannon": (fastpriv.jensen_shannon, 2), "total_variation": (fastpriv.total_variation, 2),
     "hockey_stick": (fastpriv.hockey_stick_divergence, 2),
-    "log_hockey_stick": (fastpriv.log_hockey_stick_divergence, 2), "renyi": (fastpriv.renyi_divergence, 2),
-    "entropy": (fastpriv.entropy, 1), "label_information": (fastpriv.label_information, 1),
+    "log_hockey_stick": (fastpriv.divergences.log_hockey_stick_divergence, 2), "renyi": (fastpriv.renyi_divergence, 2),
+    "entropy": (fastpriv.entropy, 1), "label_information": (fastpriv.divergences.label_information, 1),
 }
 
 

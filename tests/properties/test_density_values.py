@@ -6,9 +6,10 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from fastpriv import Density, GaussianMixture, LogRatio
+from fastpriv import Density, GaussianMixture
 from fastpriv.base.parallel import ordered_map
 from fastpriv.base.random_streams import root, stream_words
+from fastpriv.distributions import LogRatio
 from kernels.lock import lets_others_run
 from oracles import user_densities as given
 from oracles.user_densities import D

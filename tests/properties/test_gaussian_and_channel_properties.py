@@ -5,7 +5,8 @@ import math
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from fastpriv import bac_capacity, binary_entropy, special
+from fastpriv import bac_capacity, special
+from fastpriv.capacity import binary_entropy
 
 SLACK = 8e-15  # twice the stated error of a value
 quick = settings(max_examples=300, deadline=None)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastpriv import average_power_capacity, gaussian_game, gaussian_information
+from fastpriv.capacity import average_power_capacity, gaussian_game, gaussian_information
 from properties.drawn import QUICK
 
 SEEDS = st.integers(0, 2**32 - 1)

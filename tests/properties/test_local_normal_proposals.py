@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from fastpriv import GaussianMixture, hockey_stick_divergence, log_hockey_stick_divergence
-from fastpriv.divergences import monte_carlo
+from fastpriv import GaussianMixture, hockey_stick_divergence
+from fastpriv.divergences import log_hockey_stick_divergence, monte_carlo
 from fastpriv.sampling.problem import DOMINATING_SHARE, Term
 from fastpriv.sampling.proposals.local_normal_proposals import local_normals
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposal, hockey_stick_proposals

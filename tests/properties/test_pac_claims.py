@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 
-from fastpriv import DomainError, Estimate, GaussianMechanism, Pmf, ShapeError, notions
+from fastpriv import DomainError, Estimate, GaussianMechanism, Pmf, notions
 
 
 def counted(lower, upper, level=0.95):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import entropy as scipy_entropy
 
-from fastpriv import Channel, ProductChannel, RandomizedResponse, notions
+from fastpriv import Channel, RandomizedResponse, notions
+from fastpriv.channels import ProductChannel
 from fastpriv.notions.discrete import channel_with_prior, quantities, stack_quantities
 
 RNG = np.random.default_rng(20)

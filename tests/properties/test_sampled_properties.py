@@ -6,22 +6,21 @@ import warnings
 import joblib
 import numpy as np
 import pytest
+from fastpriv.errors import SamplingWarning
 
 from contracts.work_clock import installed_work_clock
 from fastpriv import (
     DomainError,
     Estimate,
     GaussianMixture,
-    SamplingWarning,
     entropy,
     hockey_stick_divergence,
     jensen_shannon,
     kl_divergence,
-    label_information,
-    log_hockey_stick_divergence,
     renyi_divergence,
     total_variation,
 )
+from fastpriv.divergences import label_information, log_hockey_stick_divergence
 from properties.known import ask, known, mixtures_of
 
 SURE = 1 - 1e-6

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from fastpriv import GaussianMixture, log_hockey_stick_divergence
+from fastpriv import GaussianMixture
+from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.sampling.proposals import exponents
 from fastpriv.sampling.proposals.active_components import DiagonalTilting
 from fastpriv.sampling.proposals.tilting import (

@@ -9,8 +9,9 @@ import accountants
 import numpy as np
 import pytest
 from accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, Accountant, CompositionQuestion, answers
+from fastpriv.errors import ShapeError
 
-from fastpriv import DomainError, GaussianMechanism, ShapeError, figures
+from fastpriv import DomainError, GaussianMechanism, figures
 from fastpriv.adapters.step_tables import make_step
 
 BENCHES = Path(__file__).parents[2] / "benches"

@@ -8,9 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError, ShapeError
 
 import fastpriv
-from fastpriv import BackendMissingError, DomainError, Pmf, ShapeError, calibration, notions
+from fastpriv import DomainError, Pmf, calibration, notions
 from fastpriv.base import grids
 from fastpriv.base.numerics import rounded_up
 from fastpriv.mechanisms.gaussian import GaussianMechanism

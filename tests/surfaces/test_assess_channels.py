@@ -6,22 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 
 import fastpriv
-from fastpriv import (
-    Channel,
-    DomainError,
-    ExponentialMechanism,
-    GeometricMechanism,
-    Pmf,
-    RandomizedResponse,
-    ShapeError,
-    SubsetSelection,
-    UnaryEncoding,
-    notions,
-)
+from fastpriv import Channel, DomainError, Pmf, RandomizedResponse, notions
 from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
+from fastpriv.mechanisms import ExponentialMechanism, GeometricMechanism, SubsetSelection, UnaryEncoding
 from fastpriv.studies.assessment import assess, quantities
 from fastpriv.studies.assessment.assess import default_level
 from fastpriv.studies.assessment.families import FAMILIES
@@ -421,7 +412,7 @@ def test_the_command_takes_a_channel(inside, capsys):
     assert uniform["data"]["source"] == "uniform prior"
     assert main(["assess", "--channel", "q.csv", "--prior", "p.csv", "--json", "--epsilon", "1"]) == 0
     rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)["table"]}
-    channel = fastpriv.read_channel("q.csv")
+    channel = fastpriv.channels.read_channel("q.csv")
     assert rows["mbp_xi"]["upper"] == notions.lip_epsilon([0.5, 0.0, 0.5], channel).upper
     assert main(["assess", "jobs.csv", "--column", "job", "--channel", "q.csv", "--quiet", "--out", "o"]) == 0
     assert "job through q.csv" in (inside / "o" / "assessment.csv").read_text()

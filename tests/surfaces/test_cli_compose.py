@@ -8,9 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMechanism, GaussianMixture, compose, write_mixture
+from fastpriv import GaussianMechanism, GaussianMixture, compose
 from fastpriv.adapters.step_tables import make_step, read_steps
 from fastpriv.cli import main
+from fastpriv.distributions import write_mixture
 
 DELTA_1 = 0.12693673750664394  # of mu = 1 at epsilon 1, by mpmath (Balle and Wang 2018, theorem 8)
 

@@ -3,8 +3,9 @@
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError
 
-from fastpriv import BackendMissingError, DomainError, read_categories, read_column
+from fastpriv import DomainError, read_categories, read_column
 from fastpriv.studies import datasets
 
 

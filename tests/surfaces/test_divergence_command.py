@@ -17,11 +17,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 import fastpriv
-from fastpriv import GaussianMixture, read_mixture, write_mixture
+from fastpriv import GaussianMixture
 from fastpriv.base.errors import DomainError, SamplingWarning
 from fastpriv.base.estimate import Estimate
 from fastpriv.cli import main
 from fastpriv.cli.divergence_table import COLUMNS, QUANTITIES, DivergenceTable
+from fastpriv.distributions import read_mixture, write_mixture
 from fastpriv.sampling import replicates
 
 HOME = str(Path(fastpriv.__file__).parents[1])
@@ -259,7 +260,7 @@ def test_a_warning_is_one_line(inside, capsys, monkeypatch):
         warnings.warn("the tail must be\nlight", SamplingWarning, stacklevel=2)
         return exact(P)
 
-    exact = fastpriv.label_information
+    exact = fastpriv.divergences.label_information
     monkeypatch.setattr("fastpriv.divergences.label_information", warned)
     assert main(["divergence", "label-information", "p.npz"]) == 0
     said = capsys.readouterr()

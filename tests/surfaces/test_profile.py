@@ -5,8 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
+from fastpriv.errors import ShapeError
 
-from fastpriv import DomainError, Estimate, GaussianMechanism, ShapeError, figures
+from fastpriv import DomainError, Estimate, GaussianMechanism, figures
 
 pytest.importorskip("matplotlib")
 

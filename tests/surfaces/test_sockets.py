@@ -10,9 +10,10 @@ import sys
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError
 
 import fastpriv
-from fastpriv import BackendMissingError, DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian
+from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian
 from fastpriv.adapters import CertifiedAccountant, opendp_privacy_profile, riskcal_evaluator
 from fastpriv.composition import least_sigma
 from fastpriv.pairs import FixedSizeSampled

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import fastpriv
-from fastpriv import Channel, DomainError, GaussianMixture, IndexLikelihood, notions, posterior
+from fastpriv import Channel, DomainError, GaussianMixture, notions, posterior
 from fastpriv.base import files
 from fastpriv.base.table import write_table
+from fastpriv.channels import IndexLikelihood, write_channel
 from fastpriv.cli.divergence_table import compute_table
+from fastpriv.distributions import write_mixture
 
 MATRIX = np.array([[0.5, 0.5], [0.1, 0.9]])
 
@@ -36,13 +38,13 @@ WRITERS = {
     "svg": ("a.svg", lambda path, report, _: report.to_figure(path)),
     "comparison, csv": ("b.csv", lambda path, _, comparison: write_table(comparison, path)),
     "comparison, parquet": ("b.parquet", lambda path, _, comparison: write_table(comparison, path)),
-    "channel, csv": ("c.csv", lambda path, *_: fastpriv.write_channel(path, Channel(MATRIX))),
-    "channel, npy": ("c.npy", lambda path, *_: fastpriv.write_channel(path, Channel(MATRIX))),
-    "channel, npz": ("c.npz", lambda path, *_: fastpriv.write_channel(path, Channel(MATRIX))),
-    "channel, json": ("c.json", lambda path, *_: fastpriv.write_channel(path, fastpriv.RandomizedResponse(3, 1.0))),
-    "channel, parquet": ("c.parquet", lambda path, *_: fastpriv.write_channel(path, Channel(MATRIX))),
-    "mixture, npz": ("d.npz", lambda path, *_: fastpriv.write_mixture(path, GaussianMixture.single(0.0, 1.0))),
-    "mixture, json": ("d.json", lambda path, *_: fastpriv.write_mixture(path, GaussianMixture.single(0.0, 1.0))),
+    "channel, csv": ("c.csv", lambda path, *_: write_channel(path, Channel(MATRIX))),
+    "channel, npy": ("c.npy", lambda path, *_: write_channel(path, Channel(MATRIX))),
+    "channel, npz": ("c.npz", lambda path, *_: write_channel(path, Channel(MATRIX))),
+    "channel, json": ("c.json", lambda path, *_: write_channel(path, fastpriv.RandomizedResponse(3, 1.0))),
+    "channel, parquet": ("c.parquet", lambda path, *_: write_channel(path, Channel(MATRIX))),
+    "mixture, npz": ("d.npz", lambda path, *_: write_mixture(path, GaussianMixture.single(0.0, 1.0))),
+    "mixture, json": ("d.json", lambda path, *_: write_mixture(path, GaussianMixture.single(0.0, 1.0))),
     "posterior": ("e.npy", lambda path, *_: posterior(np.log([0.5, 0.25]), out=path)),
     "posterior of an index": (
         "f.npy", lambda path, *_: posterior(IndexLikelihood(lambda i: np.zeros(len(i)), 10), out=path),
@@ -137,15 +139,15 @@ def test_a_directory_that_takes_no_file_is_named(written, monkeypatch, code, rem
 def test_devices_and_protected_files_stay_what_they_are(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(OSError, match="got '.*pipe.csv': Invalid argument. Name a plain file, or one that does not"):
-        fastpriv.write_channel(tmp_path / "pipe.csv", Channel(MATRIX))
+        fastpriv.channels.write_channel(tmp_path / "pipe.csv", Channel(MATRIX))
     (tmp_path / "a.csv").write_text("kept")
     (tmp_path / "a.csv").chmod(0o444)
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     with pytest.raises(PermissionError, match=r"got '.*a.csv': Permission denied\. Name a path where you may"):
-        fastpriv.write_channel(tmp_path / "a.csv", Channel(MATRIX))
+        fastpriv.channels.write_channel(tmp_path / "a.csv", Channel(MATRIX))
     assert (tmp_path / "a.csv").read_text() == "kept"
     with pytest.raises(OSError, match="File name too long. Take a shorter name"):
-        fastpriv.write_channel(tmp_path / ("a" * 300 + ".csv"), Channel(MATRIX))
+        fastpriv.channels.write_channel(tmp_path / ("a" * 300 + ".csv"), Channel(MATRIX))
 
 
 def test_faults_of_what_is_read_are_not_told_of_what_is_written(tmp_path):

@@ -5,8 +5,9 @@ import argparse
 import numpy as np
 import pytest
 
-from fastpriv import GaussianMixture, write_mixture
+from fastpriv import GaussianMixture
 from fastpriv.cli.main import main, program_parser
+from fastpriv.distributions import write_mixture
 
 WORDS = (
     "x", "", "-1", "0", "nan", "inf", "1e400", "0x10", "1:2:1000000000000", "2..1:3", "a,b", ",", "1,2,", "9" * 30,

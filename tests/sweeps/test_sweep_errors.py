@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastpriv.errors import BackendMissingError, ShapeError
 
 import fastpriv
-from fastpriv import BackendMissingError, DomainError, ShapeError, sweep
+from fastpriv import DomainError, sweep
 from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
 from fastpriv.sweeps.cells import BatchResults
@@ -130,7 +131,7 @@ def test_faults_are_named(tmp_path, call, error, message):
     (lambda x: np.array([x, x]), "quantity must return a number|quantity must return one number for a cell; got an ar"),
     (lambda x: {}, "quantity must return a number, an Estimate or a dict of these; got {} from"),
     (lambda x: {1: x}, "quantity must return a number, an Estimate or a dict of these; got {1: "),
-    (lambda x: fastpriv.binary_entropy([0.1, 0.2]), r"quantity must return one number for a cell; got an array of sha"),
+    (lambda x: fastpriv.capacity.binary_entropy([0.1, 0.2]), r"must return one number for a cell; got an array of sha"),
 ])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_function_that_returns_no_number_ends_the_sweep_and_loses_nothing(tmp_path, function, message, n_jobs):

@@ -61,8 +61,8 @@ def pac_accuracy(
         Of the deviation.
     sampling, **options : Sampling, and its fields by name, which override it
         How samples are counted where nothing exact applies, or, with a ``method`` such as "direct", anyway: see
-        ``help(fastpriv.Sampling)``. Without ``sampling``, ``rtol`` is 0.01, ``atol`` 1e-4 and ``max_samples`` 1e7. A
-        run stops when half the width is at most ``max(atol, rtol * beta)`` for every alpha. ``interval``,
+        ``help(fastpriv.sampling.Sampling)``. Without ``sampling``, ``rtol`` is 0.01, ``atol`` 1e-4 and ``max_samples``
+        1e7. A run stops when half the width is at most ``max(atol, rtol * beta)`` for every alpha. ``interval``,
         ``executor`` and ``store`` are not taken.
 
     Returns
