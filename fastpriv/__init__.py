@@ -60,17 +60,12 @@ from .base.version import VERSION as _VERSION
 __version__ = _VERSION
 
 _old_addresses.install()
-_load, _, _names = _attach(__name__, __file__)  # the list of names is __init__.pyi
-_names = sorted({*_names, *_old_addresses.SHORT})
-
-
-def __dir__() -> list[str]:
-    return sorted({*(name for name in globals() if name.startswith("__")), *_names})
+_load, __dir__, _names = _attach(__name__, __file__)  # the list of names is __init__.pyi
 
 
 def __getattr__(name: str) -> _Any:
     """Load a public name on first use; ``__all__`` lists them for ``from fastpriv import *``."""
-    if name in _old_addresses.SHORT:
+    if f"{__name__}.{name}" in _old_addresses.PRESENT:
         return _old_addresses.module(name)
     if name != "__all__":
         return _load(name) if name in _names else _old_addresses.formerly_at_the_top(name)

@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = [
     "BackendMissingError", "DomainError", "EstimateGivenError", "NotConvergedError", "SamplingWarning", "ShapeError",
-    "TooLargeError", "WorkerDiedError", "interruption", "warned",
+    "TooLargeError", "WorkerDiedError",
 ]
 
 

@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
-__all__ = ["PRESENT", "SHORT", "formerly_at_the_top", "install", "module"]
+__all__ = ["PRESENT", "formerly_at_the_top", "install", "module"]
 
 # Packages that have the names of each short address.
 PRESENT = {
@@ -28,9 +28,6 @@ PRESENT = {
     "fastpriv.membership": ["fastpriv.studies.membership", "fastpriv.studies.papers"],
     "fastpriv.risk": ["fastpriv.composition"],
 }
-# Names of these modules in ``fastpriv``.
-SHORT = [address.removeprefix("fastpriv.") for address in PRESENT]
-
 # Public names that were at the top of the package, by the package that has them.
 _FORMERLY_AT_THE_TOP = {
     "assessment": "Assessment Comparison",
@@ -62,7 +59,8 @@ class _ShortAddress(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
-        names = {name for package in map(import_module, PRESENT[self.__name__]) for name in dir(package)}
+        packages = map(import_module, PRESENT[self.__name__])
+        names = {name for package in packages for name in getattr(package, "__all__", None) or dir(package)}
         return sorted(name for name in names if not name.startswith("__"))
 
 

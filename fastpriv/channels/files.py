@@ -314,7 +314,8 @@ def _channel_of_json(parsed: Any) -> AnyChannel:
             f"the object must have the key channel, one of {', '.join(_JSON_KEYS)}; got {validate.shown(parsed)}"
         )
     name = parsed["channel"]
-    keys, constructor = _JSON_KEYS[name], getattr(import_module("fastpriv"), name)
+    keys, channels, mechanisms = _JSON_KEYS[name], import_module("fastpriv.channels"), import_module("fastpriv.mechanisms")
+    constructor = getattr(channels, name, None) or getattr(mechanisms, name)
     arguments = {key: value for key, value in parsed.items() if key != "channel"}
     if name == "UnaryEncoding":
         if "k" in arguments and arguments.keys() <= {"k", "epsilon", "p", "q"}:
@@ -348,6 +349,6 @@ def _unary_encoding_of_logits(k: Any, logit_p: Any, logit_q: Any, epsilon: Any) 
         raise DomainError(
             f"epsilon must be logit_p - logit_q, {difference!r}; got {level!r}. Give k and epsilon, or k, p and q."
         )
-    encoding = import_module("fastpriv").UnaryEncoding
+    encoding = import_module("fastpriv.mechanisms").UnaryEncoding
     channel: AnyChannel = encoding._of_logits(validate.count("k", k, maximum=MAX_INPUTS), yes, other, level)
     return channel

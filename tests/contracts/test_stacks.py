@@ -94,7 +94,7 @@ def test_long_grids_are_those_of_single_calls_bit_for_bit():
 def test_other_quantities_are_those_of_single_calls_bit_for_bit(name, certified):
     rng = np.random.default_rng(8)
     rows_p, rows_q = ([nasty(rng, int(rng.integers(1, 5))) for _ in range(12)] for _ in range(2))
-    function, p, q = getattr(fp, name), stack_of(rows_p), stack_of(rows_q)
+    function, p, q = getattr(fp.divergences, name), stack_of(rows_p), stack_of(rows_q)
     options = {} if name == "total_variation" else {"certified": certified}
     if name == "label_information":  # reduced: the components of a row share a standard deviation
         rows_p = [(w, m, s[:1]) for w, m, s in rows_p]
@@ -204,10 +204,10 @@ def test_rows_in_the_plane_that_reduce_to_the_line_are_those_of_single_calls():
     p = MixtureStack([0.25, 0.75], means, covariances=covariance[None], dimension=2)
     q = GaussianMixture.single([0.0, 0.0], covariance=covariance)
     for name in ("hockey_stick_divergence", "kl_divergence", "jensen_shannon", "total_variation", "renyi_divergence"):
-        found = getattr(fp, name)(p, q, n_jobs=2)
+        found = getattr(fp.divergences, name)(p, q, n_jobs=2)
         assert found.kind in ("certified", "heuristic")
         for i in range(6):
-            same_bits(found, i, getattr(fp, name)(p[i], q))
+            same_bits(found, i, getattr(fp.divergences, name)(p[i], q))
     assert fp.divergences.label_information(p).shape == fp.entropy(p).shape == (6,)
 
 
@@ -259,7 +259,7 @@ def test_a_recorded_row_is_nan_and_the_others_keep_their_answers(defect):
     assert stack.invalid.tolist() == [False, True, False]
     sound = MixtureStack(**{name: np.asarray(v)[[0, 2]] if np.ndim(v) == 2 else v for name, v in arguments.items()})
     for name in ("hockey_stick_divergence", "kl_divergence", "jensen_shannon", "renyi_divergence", "total_variation"):
-        found, expected = getattr(fp, name)(stack, BASE), getattr(fp, name)(sound, BASE)
+        found, expected = getattr(fp.divergences, name)(stack, BASE), getattr(fp.divergences, name)(sound, BASE)
         good = np.broadcast_to(expected.value, (2,))
         assert_array_equal(found.value, [good[0], np.nan, good[1]])
         assert np.isnan([found.lower[1], found.upper[1]]).all()

@@ -56,14 +56,14 @@ def said(call):
 def test_an_interruption_is_an_error_that_carries_the_answer(name, arguments, n_jobs):
     words = {"rtol": 0.0, "max_samples": 4_000_000, "rng": 1, "n_jobs": n_jobs, "method": "plain"}
     with pytest.raises(KeyboardInterrupt, match="the run was interrupted after") as stopped:
-        getattr(fastpriv, name)(*arguments, progress=interrupting(8), **words)
+        getattr(fastpriv.divergences, name)(*arguments, progress=interrupting(8), **words)
     assert stopped.value.best.kind == "statistical"
 
 
 @pytest.mark.parametrize("name", ["kl_divergence", "jensen_shannon", "total_variation", "hockey_stick_divergence"])
 def test_plain_python_is_told_where_the_call_was(name):
     slow = Density(lambda x: -abs(float(x[0])) - math.log(2.0), lambda rng, n: rng.laplace(size=(n, 1)), dimension=1)
-    _, text = said(lambda: getattr(fastpriv, name)(slow, uniform(1.0), max_samples=100, rng=1))
+    _, text = said(lambda: getattr(fastpriv.divergences, name)(slow, uniform(1.0), max_samples=100, rng=1))
     assert "is plain Python, called once a sample" in text
 
 
