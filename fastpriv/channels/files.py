@@ -314,7 +314,8 @@ def _channel_of_json(parsed: Any) -> AnyChannel:
             f"the object must have the key channel, one of {', '.join(_JSON_KEYS)}; got {validate.shown(parsed)}"
         )
     name = parsed["channel"]
-    keys, channels, mechanisms = _JSON_KEYS[name], import_module("fastpriv.channels"), import_module("fastpriv.mechanisms")
+    keys = _JSON_KEYS[name]
+    channels, mechanisms = import_module("fastpriv.channels"), import_module("fastpriv.mechanisms")
     constructor = getattr(channels, name, None) or getattr(mechanisms, name)
     arguments = {key: value for key, value in parsed.items() if key != "channel"}
     if name == "UnaryEncoding":

@@ -352,5 +352,6 @@ def test_a_sampled_upper_end_below_the_range_of_doubles_is_not_0():
 
 
 def test_the_sampled_names_are_public():
-    for room, name in (("distributions", "LogRatio"), ("divergences", "label_information"), ("errors", "SamplingWarning")):
+    names = {"distributions": "LogRatio", "divergences": "label_information", "errors": "SamplingWarning"}
+    for room, name in names.items():
         assert name in dir(getattr(fastpriv, room))
