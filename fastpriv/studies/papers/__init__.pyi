@@ -1,4 +1,4 @@
-from .accounting_statements import accounting_statements as accounting_statements
+from .accounting import accounting_statements as accounting_statements
 from .false_statements import PaperStatement as PaperStatement
 from .false_statements import PaperStatements as PaperStatements
 from .false_statements import paper_statements as paper_statements
