@@ -23,7 +23,9 @@ from typing import Any, NoReturn
 from ..base.errors import NotConvergedError
 from ..base.escaping import escape_invisible
 from ..base.version import VERSION
-from . import assess, audit, compose, convert, divergence, figures, info, leakage, membership, posterior, risk, sweep
+from . import (
+    assess, audit, compose, convert, divergence, examples, figures, info, leakage, membership, posterior, risk, sweep,
+)
 
 __all__ = ["main", "program_parser"]
 
@@ -83,7 +85,7 @@ def program_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fastpriv",
         description="Privacy figures with bounds. Commands: assess, sweep, compose, risk, divergence, posterior, "
-        "convert, membership, leakage, audit, figures, info.",
+        "convert, membership, leakage, audit, figures, examples, info.",
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
@@ -105,6 +107,7 @@ def program_parser() -> argparse.ArgumentParser:
         ("leakage", leakage, "attacks on the records behind a model update, and exact posteriors"),
         ("audit", audit, "lower bounds on epsilon from the scores of an attack"),
         ("figures", figures, "the figures of a paper, recomputed with bounds"),
+        ("examples", examples, "files with which every command in the documents can be tried"),
     ):
         command.add_options(commands.add_parser(name, help=text))
     return parser

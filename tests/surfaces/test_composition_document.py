@@ -37,3 +37,9 @@ def test_the_table_of_the_document(tmp_path):
     assert list(columns) == list(KINDS)
     for kind, names in columns.items():
         assert re.findall(r"`(\w+)`", names) == list(KINDS[kind].parameters)
+
+
+def test_examples_of_the_page_of_noise_levels():
+    found = doctest.testfile(str(DOCUMENT.with_name("noise_level.md")), module_relative=False)
+    assert found.attempted > 20
+    assert found.failed == 0
