@@ -24,7 +24,19 @@ from ..base.errors import NotConvergedError
 from ..base.escaping import escape_invisible
 from ..base.version import VERSION
 from . import (
-    assess, audit, compose, convert, divergence, examples, figures, info, leakage, membership, posterior, risk, sweep,
+    assess,
+    audit,
+    compose,
+    convert,
+    divergence,
+    examples,
+    figures,
+    info,
+    leakage,
+    membership,
+    posterior,
+    risk,
+    sweep,
 )
 
 __all__ = ["main", "program_parser"]
