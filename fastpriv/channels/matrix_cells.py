@@ -75,7 +75,7 @@ def _raise_for_row(block: RealArray, weights: RealArray, index: int, start: int,
         wanted = "log probabilities, at most 0" if log else "probabilities between 0 and 1"
         raise DomainError(
             f"matrix must be made of {wanted}; got {float(row[column])!r} at row {start + index}, column {column}. "
-            + ("Pass natural logarithms." if log else "Pass logarithms with log=True.")
+            + ("Pass natural logarithms." if log else "Divide percentages by 100; pass logarithms with log=True.")
         )
     raise DomainError(
         f"each row of matrix must sum to 1 within {tolerance:g}; got a sum of "

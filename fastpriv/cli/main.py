@@ -9,10 +9,12 @@ run.
 from __future__ import annotations
 
 import argparse
+import difflib
 import errno
 import io
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -135,7 +137,18 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False} | words)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(_report_error(f"{message}. See {self.prog} --help.", 2))
+        typed = re.search(r"(?:unrecognized arguments: |invalid choice: ')([\w-]+)", message)
+        near = difflib.get_close_matches(typed[1], self._words(), 1) if typed else []
+        self.exit(_report_error(f"{message}. {f'Did you mean {near[0]}? ' if near else ''}See {self.prog} --help.", 2))
+
+    def _words(self) -> list[str]:
+        """The options and choices of this parser and of its commands."""
+        words = list(self._option_string_actions)
+        for action in self._actions:
+            words += [str(choice) for choice in action.choices or ()]
+            if isinstance(action.choices, dict):
+                words += [word for command in action.choices.values() for word in command._words()]
+        return words
 
 
 def _configure_process() -> None:

@@ -19,7 +19,7 @@ from ..pairs.log_bounds import LogBounds
 
 __all__ = ["FoundEpsilon", "least_epsilon"]
 
-_METHOD = "safeguarded secants between two proofs"  # ``method`` of what is found
+_METHOD = "root search; both bounds are proved"  # ``method`` of what is found
 # bound: none - epsilons that are searched
 _LEAST, _MOST = 1e-300, 1e300
 _FIRST_FACTOR = 8.0  # by which epsilon grows while the curve is above all targets, twice as much each time

@@ -240,7 +240,8 @@ def _exact_entries(data: Any, domain: Domain) -> Any:
     entries: list[Any] = (array.astype(str) if kind in "mM" else array).ravel().tolist()
     if array.ndim != 1 or array.size == 0 or any(type(entry).__hash__ is None for entry in entries):
         raise ShapeError(
-            f"data must be one-dimensional with at least one entry; got shape {array.shape}. Pass one column."
+            f"data must be one-dimensional with at least one entry; got shape {array.shape}. Pass one "
+            "column: frame['age'] of a data frame, fastpriv.read_column(path, 'age') of a file."
         )
     missing = [_is_missing(entry) or (kind in "mM" and entry == "NaT") for entry in entries]
     if any(missing):

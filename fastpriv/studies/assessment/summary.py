@@ -43,7 +43,7 @@ _LOG_10 = math.log(10.0)  # turns natural logarithms into decimal exponents
 _RATIO_SLACK = 1e-11
 # Two lines of heading of each quantity of the table, and the form of its cells.
 _TABLE_COLUMNS = {
-    "mutual_information": ("information", "bits of {entropy:.3g}", "bits"), "capacity": ("capacity", "bits", "bits"),
+    "mutual_information": ("information", "of {entropy:.3g} bits", "bits"), "capacity": ("capacity", "bits", "bits"),
     "lip_delta": ("LIP delta", "at epsilon={epsilon:g}", "delta"),
     "ldp_delta": ("LDP delta", "at epsilon={epsilon:g}", "delta"),
     "ldp_epsilon": ("LDP epsilon", "at delta=1e-5", "number"), "pure_ldp_epsilon": ("LDP epsilon", "", "ratio"),

@@ -222,7 +222,7 @@ class FixedSizeMembership(MembershipPrior):
     def _people(self, n_people: int) -> int:
         count = validate.count("n_people", n_people, 1, _MOST_PEOPLE)
         if count < self.n0:
-            raise DomainError(f"n0 must be at most the number of people, {count}; got {self.n0}. Pass a smaller one.")
+            raise DomainError(f"n0 must be at most the number of people, {count}; got {self.n0}. Pass fewer members.")
         return count
 
     def log_prior(self, n_people: int) -> PriorTerms:
