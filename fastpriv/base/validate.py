@@ -274,7 +274,9 @@ def vector(
     """A contiguous, one-dimensional, non-empty array of float64; a scalar becomes an array of one element."""
     values = np.atleast_1d(real(name, value, constraint, valid, remedy=remedy, answer=False))
     if values.ndim != 1:
-        raise ShapeError(f"{name} must be one-dimensional; got shape {values.shape}. Pass a flat sequence, or one column.")
+        raise ShapeError(
+            f"{name} must be one-dimensional; got shape {values.shape}. Pass a flat sequence, or one column."
+        )
     if values.size == 0:
         raise ShapeError(f"{name} must have at least one entry; got an empty sequence. Pass one or more numbers.")
     return np.ascontiguousarray(values)

@@ -7,12 +7,14 @@ from pathlib import Path
 
 __all__ = ["add_options", "run"]
 
+# The table of steps of docs/composition.md.
 _STEPS = """kind,sigma,rate,scale,epsilon,count
 sampled_gaussian,1.1,0.01,,,3000
 gaussian,20,,,,5
 laplace,,,40,,10
 randomized_response,,,,0.1,20
 """
+# The sweep of docs/sweeps.md.
 _SWEEP = """quantity = "subsampled_gaussian_delta"
 [grid]
 sigma = "0.5..5:50"

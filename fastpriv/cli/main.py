@@ -138,16 +138,16 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         typed = re.search(r"(?:unrecognized arguments: |invalid choice: ')([\w-]+)", message)
-        near = difflib.get_close_matches(typed[1], self._words(), 1) if typed else []
+        near = difflib.get_close_matches(typed[1], self._known_words(), 1) if typed else []
         self.exit(_report_error(f"{message}. {f'Did you mean {near[0]}? ' if near else ''}See {self.prog} --help.", 2))
 
-    def _words(self) -> list[str]:
+    def _known_words(self) -> list[str]:
         """The options and choices of this parser and of its commands."""
         words = list(self._option_string_actions)
         for action in self._actions:
             words += [str(choice) for choice in action.choices or ()]
             if isinstance(action.choices, dict):
-                words += [word for command in action.choices.values() for word in command._words()]
+                words += [word for command in action.choices.values() for word in command._known_words()]
         return words
 
 

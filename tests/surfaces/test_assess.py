@@ -183,7 +183,7 @@ def test_many_values_are_released_as_they_are(monkeypatch):
     assert found.unrounded is found.prior
     assert found.sensitivity >= np.ptp(data)
     assert found["mutual_information"].to("bits").lower[0] > 4.92  # of 256 bins: at most 3.81
-    assert "bits of 9.23" in found.summary()
+    assert "of 9.23 bits" in found.summary()
     assert "600 values from" in found.summary()
     assert "rounded to the centres" not in found.summary()
     assert found.settings()["data"] | {"values": 600, "bins": None} == found.settings()["data"]
@@ -208,7 +208,7 @@ def test_bins_are_a_step_of_the_mechanism_and_said_so_everywhere(tmp_path):
     text = found.summary()
     assert "rounding   values are rounded to the centres of 2 of 4 bins before the release" in text
     assert "4 values from 0 to 999999, mean 2.5e+05" in text
-    assert "bits of 2" in text
+    assert "of 2 bits" in text
     assert found.settings()["mechanism"]["rounding"] == found.rounding
     assert found.settings()["data"] | {"values": 4, "bins": 4, "largest": 999_999.0} == found.settings()["data"]
     found.to_csv(tmp_path / "a.csv")
