@@ -266,6 +266,11 @@ def scalar(
     return float(number)
 
 
+def open_probability(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    return scalar(name, value, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+
+
 def vector(
     name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite,
     *, remedy: str | None = None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import DomainError
 from ..base.version import VERSION
-from .shared_options import GRID_FORMS, add_shared_options, build_grid, print_text
+from .shared_options import GRID_FORMS, add_shared_options, build_grid, print_json, print_text
 
 if TYPE_CHECKING:
     from ..adapters.step_tables import ComposedStep
@@ -78,7 +78,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser, "json", "quiet")
     parser.epilog = "Example: fastpriv compose --sigma 1 --rate 0.01 --count 1000 --epsilon 1,2,4 --delta 1e-6"
     parser.set_defaults(
-        run=run, interrupted="nothing was written.",
         large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
     )
 
@@ -383,7 +382,7 @@ def _print_rows(
             "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
             "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows],
         }
-        sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
+        print_json(json_safe(document))
     elif args.csv:
         from ..base.files import write_csv_rows
 

@@ -88,7 +88,7 @@ def program_parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(
         large="the grid must fit into memory; got less memory than it needs. Take fewer points, or release rounded "
-        "values (--bins 256)."
+        "values (--bins 256).", interrupted="nothing was written.",
     )
     parser.add_argument("--version", action="version", version=f"fastpriv {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
@@ -106,7 +106,9 @@ def program_parser() -> argparse.ArgumentParser:
         ("audit", audit, "lower bounds on epsilon from the scores of an attack"),
         ("figures", figures, "the figures of a paper, recomputed with bounds"),
     ):
-        command.add_options(commands.add_parser(name, help=text))
+        subparser = commands.add_parser(name, help=text)
+        subparser.set_defaults(run=command.run)
+        command.add_options(subparser)
     return parser
 
 

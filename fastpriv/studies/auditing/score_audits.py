@@ -191,7 +191,7 @@ def audit_scores(
     validate.choice("design", design, ("repeated_runs", "one_run"))
     validate.choice("selection", selection, ("simultaneous", "split", "as_published"))
     d = validate.scalar("delta", delta, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
-    level = validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
+    level = validate.open_probability("confidence", confidence)
     if design == "one_run":
         bounds, audited, pointwise, counts = _one_run(x, b, d, level, selection, threshold, guesses)
     else:

@@ -33,7 +33,6 @@ from .evaluation import (
     RocCurve,
     evaluate_attack,
     mean_over_simulations,
-    open_probability,
     roc_curve,
 )
 from .member_posteriors import BayesAttacker
@@ -124,7 +123,7 @@ class StudyOptions:
         for name in ("n_releases", "n_training"):
             checked[name] = validate.count(name, getattr(self, name), 2, validate.MOST_ENTRIES)
         for name in ("fpr", "gamma", "confidence"):
-            checked[name] = open_probability(name, getattr(self, name))
+            checked[name] = validate.open_probability(name, getattr(self, name))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
