@@ -62,7 +62,7 @@ from .privacy_estimates import (
     match_to_pool,
 )
 from .protections import Protection
-from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
+from .trainable_models import checked_labels, checked_model, checked_records, checked_weights, described
 
 __all__ = [
     "ExactLeakage", "LeakageDesign", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "guessing_remark",
@@ -424,7 +424,7 @@ def leakage_study(
              for kind, count in ((_ATTACK, attacks), (_UPDATE, 1)) for t in range(count)]
     # what a store belongs to: keys of cells have the protections and models, and estimates are made anew
     belongs = {
-        "attack": _described(attacker), "pool": int(chosen.size), "batch_size": int(members.size),
+        "attack": described(attacker), "pool": int(chosen.size), "batch_size": int(members.size),
         "training": repr(unprotected), "threshold": farthest,
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }
@@ -758,12 +758,6 @@ def _rows(name: str, value: Any, count: int) -> Any:
             f"{name} must have one row a model, {count}; got shape {table.shape}. Pass starting weights of each."
         )
     return table
-
-
-def _described(thing: Any) -> str:
-    """A repr without an address."""
-    text = repr(thing)
-    return type(thing).__qualname__ if " at 0x" in text else text
 
 
 def _cell_key(task: _Task, cells: _Cells) -> int:
