@@ -433,6 +433,13 @@ def path(name: str, value: Any) -> Path:
     )
 
 
+def existing_file(name: str, file: Path, kind: str = "file") -> None:
+    """Raise the error of the system for a path at which there is no file."""
+    if not file.is_file():
+        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
+        raise fault(f"{name} must be an existing {kind}; got {str(file)!r}. Check the path.")
+
+
 def instance(name: str, value: Any, kind: type) -> None:
     """An object of one of fastpriv's own classes."""
     if not isinstance(value, kind):
