@@ -125,15 +125,19 @@ def run(args: argparse.Namespace) -> int:
     summary = summary_of(args, composition, steps)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rows = _delta_rows(composition, epsilons, direction) if epsilons is not None else []
-        result = None if deltas is None else composition.epsilon(delta=deltas, direction=direction)
+        rows = []
+        if epsilons is not None:
+            plain = composition.delta(epsilons, direction=direction)
+            logs = composition.log_delta(epsilons, direction=direction)
+            rows = [_Answer("delta", float(epsilons[k]), plain[k], logs[k]) for k in range(len(epsilons))]
+        if deltas is not None:
+            result = composition.epsilon(delta=deltas, direction=direction)
+            rows += [_Answer("epsilon", float(deltas[k]), result[k]) for k in range(len(deltas))]
     for item in caught:
         if item.category is UserWarning:
             summary.assumed.append(f"{str(item.message)[0].upper()}{str(item.message)[1:]}")
         else:
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-    if deltas is not None and result is not None:
-        rows += [_Answer("epsilon", float(deltas[k]), result[k]) for k in range(len(deltas))]
     if args.figure is not None:
         _draw(args, composition, steps, epsilons, direction)
     return _print_rows(args, rows, steps, summary)
@@ -257,12 +261,6 @@ def _composition_of_events(args: argparse.Namespace) -> Composition:
         raise DomainError(
             f"{args.file!r} must be events of dp_accounting or a history of Opacus; got one where {error}"
         ) from None
-
-
-def _delta_rows(composition: Composition, epsilons: FloatArray, direction: Direction | None) -> list[_Answer]:
-    plain = composition.delta(epsilons, direction=direction)
-    logs = composition.log_delta(epsilons, direction=direction)
-    return [_Answer("delta", float(epsilons[k]), plain[k], logs[k]) for k in range(len(epsilons))]
 
 
 def _steps(args: argparse.Namespace) -> list[ComposedStep]:

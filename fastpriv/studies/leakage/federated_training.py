@@ -237,7 +237,8 @@ class Training:
                 "batch, or batch='full'."
             )
         root = random_streams.root(rng)
-        start = self._start(root) if weights is None else checked_weights(self.model, weights)
+        initial = self.model.initial(_generator(root, _INITIAL)) if weights is None else weights
+        start = checked_weights(self.model, initial)
         before, shared = np.empty((self.rounds, start.size)), np.empty((self.rounds, start.size))
         batches: list[IntArray] = []
         current = start.copy()
@@ -253,8 +254,7 @@ class Training:
             for index in range(self.rounds):
                 before[index] = current
                 members = self._drawn(root, index, len(x))
-                stream = np.random.default_rng(random_streams.stream_words(root, (_NOISE, index), 4))
-                shared[index] = self._round(current, x, y, members, stream)
+                shared[index] = self._round(current, x, y, members, _generator(root, _NOISE, index))
                 following = self._following(current, shared[index])
                 if not np.isfinite(following).all():
                     raise NotConvergedError(
@@ -273,13 +273,9 @@ class Training:
             close()
         return done()
 
-    def _start(self, root: Any) -> FloatArray:
-        made = self.model.initial(np.random.default_rng(random_streams.stream_words(root, (_INITIAL,), 4)))
-        return checked_weights(self.model, made)
-
     def _drawn(self, root: Any, index: int, n: int) -> IntArray:
         """The members of a round's batch, ascending."""
-        stream = np.random.default_rng(random_streams.stream_words(root, (_BATCH, index), 4))
+        stream = _generator(root, _BATCH, index)
         if self.batch == "full":
             return np.arange(n)
         if self.batch == "poisson":
@@ -312,6 +308,10 @@ class Training:
             return shared.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             return before - self.learning_rate * self.local_steps * shared
+
+
+def _generator(root: Any, *key: int) -> np.random.Generator:
+    return np.random.default_rng(random_streams.stream_words(root, key, 4))
 
 
 def descent(

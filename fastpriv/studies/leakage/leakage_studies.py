@@ -415,7 +415,12 @@ def leakage_study(
     if plan.weights is None:
         starts = np.array([model.initial(_generator(root, _WEIGHTS, m)) for m in range(models)])
     else:
-        starts = np.array([checked_weights(model, row) for row in _rows("weights", plan.weights, models)])
+        rows = validate.real("weights", plan.weights, "finite numbers", np.isfinite)
+        if rows.ndim != 2 or len(rows) != models:
+            raise ShapeError(
+                f"weights must have one row a model, {models}; got shape {rows.shape}. Pass starting weights of each."
+            )
+        starts = np.array([checked_weights(model, row) for row in rows])
     unprotected = Training(model, rounds=plan.rounds, local_steps=plan.local_steps, learning_rate=plan.learning_rate,
                            batch="full", share=plan.share)
     trainings = tuple(unprotected.under(protection) for protection in grid.values())
@@ -749,15 +754,6 @@ def _indices(name: str, value: Any, total: int, stream: np.random.Generator) -> 
             "Name each record once."
         )
     return np.sort(named)
-
-
-def _rows(name: str, value: Any, count: int) -> Any:
-    table = validate.real(name, value, "finite numbers", np.isfinite)
-    if table.ndim != 2 or len(table) != count:
-        raise ShapeError(
-            f"{name} must have one row a model, {count}; got shape {table.shape}. Pass starting weights of each."
-        )
-    return table
 
 
 def _cell_key(task: _Task, cells: _Cells) -> int:

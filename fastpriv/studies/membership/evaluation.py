@@ -50,6 +50,7 @@ from .panels import membership_array
 
 __all__ = [
     "AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "mean_over_simulations", "roc_curve",
+    "scores_and_membership",
 ]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
@@ -169,7 +170,7 @@ def auc(scores: ArrayLike, membership: ArrayLike) -> float | FloatArray:
     >>> auc([0.1, 0.4, 0.35, 0.8], [False, False, True, True])
     0.75
     """
-    x, b = _outcomes(scores, membership)
+    x, b = scores_and_membership(scores, membership)
     twice, members = _counted(x.reshape(-1, x.shape[-1]), b.reshape(-1, x.shape[-1]))
     pairs = members * (x.shape[-1] - members)
     if not pairs.all():
@@ -572,7 +573,7 @@ def _counted(x: FloatArray, b: BoolArray) -> tuple[IntArray, IntArray]:
     return twice, members
 
 
-def _outcomes(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
+def scores_and_membership(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
     """Scores of at least one dimension without NaN, and membership of their shape."""
     x = validate.real("scores", scores, "numbers", answer=False)
     if x.ndim == 0 or x.size == 0:
@@ -588,7 +589,7 @@ def _outcomes(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
 
 def _of_releases(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
     """Scores and membership of shape (R, K), with both kinds present; n single targets are n releases of one."""
-    x, b = _outcomes(scores, membership)
+    x, b = scores_and_membership(scores, membership)
     if x.ndim > 2:
         raise ShapeError(
             f"scores must be of shape (n,) for single targets or (R, K) for releases; got {x.shape}. Reshape them."
