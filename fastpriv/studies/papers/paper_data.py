@@ -139,7 +139,7 @@ def compute_figure(name: str) -> PaperFigure:
     start = time.perf_counter()
     parts, texts = _FIGURES[name](), texts_of("figures")[name]
     least = float(np.min(_prior().probabilities))
-    curves = tuple(PaperCurve(curve, texts["curves"][curve].format(worst=least), *rest) for curve, *rest in parts)
+    curves = tuple(PaperCurve(curve, texts["curves"][curve].format(worst=least), *numbers) for curve, *numbers in parts)
     return PaperFigure(name, texts["parameters"], curves, time.perf_counter() - start)
 
 
