@@ -271,6 +271,11 @@ def open_probability(name: str, value: Any) -> float:
     return scalar(name, value, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
 
 
+def positive(name: str, value: Any) -> float:
+    """A finite number above 0."""
+    return scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+
+
 def vector(
     name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite,
     *, remedy: str | None = None,

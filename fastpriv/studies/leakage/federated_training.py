@@ -167,9 +167,7 @@ class Training:
         checked: dict[str, Any] = {"model": checked_model(self.model), "protection": guard}
         for name in ("rounds", "local_steps"):
             checked[name] = validate.count(name, getattr(self, name), 1, validate.MOST_ENTRIES)
-        checked["learning_rate"] = validate.scalar(
-            "learning_rate", self.learning_rate, "positive and finite", lambda x: (x > 0) & (x < np.inf)
-        )
+        checked["learning_rate"] = validate.positive("learning_rate", self.learning_rate)
         if size is not None:
             checked["batch_size"] = validate.count("batch_size", size)
         if rate is not None:

@@ -490,9 +490,7 @@ class _Cells:
         """The updates of the batch that are attacked: the same for all attacks on a model."""
         members = self.pool[self.batch]
         return self.trainings[task.protection].run(
-            self.records[members],
-            self.labels[members],
-            rng=_stream(self.root, _UPDATE, task.model),
+            self.records[members], self.labels[members], rng=_stream(self.root, _UPDATE, task.model),
             weights=self.starts[task.model],
         )
 
@@ -623,11 +621,8 @@ def _study(
         if kind == _ATTACK:
             attributions[c, m, t] = result[:size]
             if not m and not t:
-                examples.append(
-                    ReconstructionExample(
-                        list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
-                    )
-                )
+                records, recovered_records = result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
+                examples.append(ReconstructionExample(list(grid)[c], records, recovered_records))
         else:
             details[c, m] = result
     estimates = [

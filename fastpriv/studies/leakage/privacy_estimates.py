@@ -244,7 +244,7 @@ def bayesian_privacy_estimate(
             f"batch must name {named.shape[2]} different records, as many as an attack; got {validate.shown(batch)}. "
             "Pass the records that the releases were computed from."
         )
-    smoothing = validate.scalar("pseudo_count", pseudo_count, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+    smoothing = validate.positive("pseudo_count", pseudo_count)
     level = validate.open_probability("confidence", confidence)
     generator = random_streams.generator(rng)
     hits = (named[..., None, :] == members[:, None]).any(axis=-1)
@@ -255,18 +255,13 @@ def bayesian_privacy_estimate(
     nulls = _null_values(counts, members, prior, smoothing, generator)
     total = named.shape[1] * named.shape[2]
     return BayesianPrivacyEstimate(
-        kappa_1=_beliefs(counts, weights, members, prior, level),
-        c1=_c1(counts, weights, level),
-        kappa_3=kappa_3,
-        c2=c2_from_mbp(kappa_3),
+        kappa_1=_beliefs(counts, weights, members, prior, level), c1=_c1(counts, weights, level),
+        kappa_3=kappa_3, c2=c2_from_mbp(kappa_3),
         recovered=_mean_over_releases(counts.hits.sum(axis=1) / total, weights, level),
         whole_batch=_mean_over_releases(1.0 - counts.incomplete / named.shape[1], weights, level),
-        c1_null=_range(nulls[0], "1", level),
-        kappa_3_null=_range(nulls[1], "nats", level),
+        c1_null=_range(nulls[0], "1", level), kappa_3_null=_range(nulls[1], "nats", level),
         smoothing=smoothing / (total + smoothing),
-        releases=named.shape[0],
-        attacks=named.shape[1],
-        batch_size=named.shape[2],
+        releases=named.shape[0], attacks=named.shape[1], batch_size=named.shape[2],
     )
 
 

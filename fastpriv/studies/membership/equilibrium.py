@@ -219,16 +219,14 @@ def membership_equilibrium(
     classes = _frequency_classes(panel, prior)
     grid = _grid_of_releases(classes.frequencies)
     validate.memory(
-        f"releases of {len(classes.weights)} x {len(grid)} cells",
-        60 * len(grid) * len(classes.weights),
+        f"releases of {len(classes.weights)} x {len(grid)} cells", 60 * len(grid) * len(classes.weights),
         "Take fewer attributes or people.",
     )
     distortion = np.zeros((len(classes.weights), len(grid)))
     for column, weight in enumerate(weights):
         distortion += weight * np.abs(classes.frequencies[:, column, None] - grid[:, column])
     point = validate.with_argument_name(
-        "level",
-        "utility_budget",
+        "level", "utility_budget",
         lambda: rate_distortion(classes.weights, distortion, slope=slope, level=utility_budget, atol=atol),
     )
     rounding = 8 * UNIT_ROUNDOFF * point.slope * float(weights.sum())  # of the frequencies and their differences
@@ -284,9 +282,7 @@ def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArra
     if weights is None:
         return np.full(m, 1.0 / m)
     values = validate.vector(
-        "attribute_weights",
-        weights,
-        "finite numbers of at least 0 and at most 1e300",
+        "attribute_weights", weights, "finite numbers of at least 0 and at most 1e300",
         lambda x: (x >= 0) & (x <= 1e300),
     )
     if values.size != m:

@@ -154,8 +154,7 @@ def membership_posterior(
     parallel.checked(n_jobs, progress)
     random_streams.checked(rng)
     options: dict[str, Any] = {
-        "sweeps": validate.count("sweeps", sweeps, 16),
-        "chains": validate.count("chains", chains, 1, _MOST_CHAINS),
+        "sweeps": validate.count("sweeps", sweeps, 16), "chains": validate.count("chains", chains, 1, _MOST_CHAINS),
         "temperatures": validate.count("temperatures", temperatures, 1, _MOST_CHAINS),
         "rng": rng,
         "confidence": validate.scalar(
@@ -301,8 +300,7 @@ def _enumerated(
         probabilities=_of_log_odds(odds, lower, upper),
         log_odds=Estimate(odds, lower, upper, **words),
         mode=np.array([item.mode for item in each]).reshape(whole),
-        log_evidence=evidence,
-        entropy=entropy,
+        log_evidence=evidence, entropy=entropy,
         mixed=True if shape == () else np.ones(shape, dtype=bool),
         cost={"memberships": count * 2**people},
     )
@@ -330,8 +328,7 @@ def _sampled(
             log_odds=Estimate(odds, np.minimum(low, odds), np.maximum(high, odds), unit="nats", **words),
             mode=np.array([posterior.chains.mode for posterior in posteriors]).reshape(whole),
             mixed=bool(mixed) if shape == () else mixed,
-            r_hat=r_hat,
-            effective_samples=effective,
+            r_hat=r_hat, effective_samples=effective,
             cost={"sweeps": posteriors[0].chains.log_density[0].size, "chains": options["chains"]},
         )
 
