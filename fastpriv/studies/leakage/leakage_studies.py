@@ -473,7 +473,7 @@ class _Cells:
         updates = self.updates(task)
         if task.kind == _UPDATE:
             return self.update(task, updates)
-        words = _digest_words(repr(self.trainings[task.protection].protection).encode())
+        words = _digest_words(self.trainings[task.protection].protection)
         stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
         result = self.attack.reconstruct(updates, rng=stream)
         named = match_to_pool(result.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
@@ -490,7 +490,7 @@ class _Cells:
         """The updates of the batch that are attacked: the same for all attacks on a model."""
         members = self.pool[self.batch]
         return self.trainings[task.protection].run(
-            self.records[members], self.labels[members], rng=_stream(self.root, _UPDATE, task.model),
+            self.records[members], self.labels[members], rng=random_streams.stream(self.root, _UPDATE, task.model),
             weights=self.starts[task.model],
         )
 
@@ -500,7 +500,7 @@ class _Cells:
         mean = model.gradient(updates.before[0], self.records[members], self.labels[members])
         length = float(np.linalg.norm(mean))
         distortion = float(np.linalg.norm(updates.gradient(0) - mean)) / length if length > 0 else math.nan
-        stream = _stream(self.root, _UPDATE, task.model, *_digest_words(repr(updates.training.protection).encode()))
+        stream = random_streams.stream(self.root, _UPDATE, task.model, *_digest_words(updates.training.protection))
         result = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
         return np.concatenate([[distortion], result])
 
@@ -628,7 +628,7 @@ def _study(
     estimates = [
         bayesian_privacy_estimate(
             attributions[c], cells.pool.size, batch=cells.batch, pseudo_count=plan.pseudo_count,
-            confidence=plan.confidence, rng=_stream(cells.root, _ESTIMATE),
+            confidence=plan.confidence, rng=random_streams.stream(cells.root, _ESTIMATE),
         )
         for c in range(len(grid))
     ]
@@ -758,15 +758,11 @@ def _cell_key(task: _Task, cells: _Cells) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
-def _digest_words(text: bytes) -> tuple[int, int]:
-    """Two words of 32 bits that stand for a text in the key of a stream."""
-    digest = hashlib.blake2b(text, digest_size=8).digest()
+def _digest_words(protection: Protection) -> tuple[int, int]:
+    """Two words of 32 bits that stand for a protection in the key of a stream."""
+    digest = hashlib.blake2b(repr(protection).encode(), digest_size=8).digest()
     return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")
 
 
-def _stream(root: SeedSequence, *key: int) -> SeedSequence:
-    return SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
-
-
 def _generator(root: SeedSequence, *key: int) -> np.random.Generator:
-    return np.random.default_rng(_stream(root, *key))
+    return np.random.default_rng(random_streams.stream(root, *key))
