@@ -15,7 +15,7 @@ from .errors import DomainError
 from .numerics import WordArray
 from .remedies import shown
 
-__all__ = ["RNGLike", "checked", "generator", "root", "stream_words"]
+__all__ = ["RNGLike", "checked", "generator", "root", "stream", "stream_words"]
 
 if TYPE_CHECKING:  # ``numpy.random`` takes longer to load than most answers, and is loaded when it is used
     from numpy.random import BitGenerator, Generator, SeedSequence
@@ -65,10 +65,14 @@ def generator(rng: RNGLike) -> Generator:
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(root(rng))
 
 
+def stream(root: SeedSequence, *key: int) -> SeedSequence:
+    """The stream with this key."""
+    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
+
+
 def stream_words(root: SeedSequence, key: tuple[int, ...], count: int) -> WordArray:
     """The first ``count`` words of 64 bits of the stream with this key."""
-    stream = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
-    return np.asarray(stream.generate_state(count, np.uint64), dtype=np.uint64)
+    return np.asarray(stream(root, *key).generate_state(count, np.uint64), dtype=np.uint64)
 
 
 def _is_natural(value: Any) -> bool:

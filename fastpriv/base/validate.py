@@ -267,6 +267,16 @@ def scalar(
     return float(number)
 
 
+def open_probability(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    return scalar(name, value, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above 0."""
+    return scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+
+
 def vector(
     name: str, value: Any, constraint: str = "finite numbers", valid: Callable[[FloatArray], Any] = np.isfinite,
     *, remedy: str | None = None,
@@ -429,6 +439,13 @@ def path(name: str, value: Any) -> Path:
     raise DomainError(
         f"{name} must be the name of a file or a directory; got {shown(value)}. Pass text or a pathlib.Path."
     )
+
+
+def existing_file(name: str, file: Path, kind: str = "file") -> None:
+    """Raise the error of the system for a path at which there is no file."""
+    if not file.is_file():
+        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
+        raise fault(f"{name} must be an existing {kind}; got {str(file)!r}. Check the path.")
 
 
 def instance(name: str, value: Any, kind: type) -> None:

@@ -86,9 +86,7 @@ def read_channel(path: str | os.PathLike[str]) -> AnyChannel:
     read = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet, ".json": _read_json}[
         _ending(file)
     ]
-    if not file.is_file():
-        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
-        raise fault(f"file must be an existing channel file; got {str(file)!r}. Check the path.")
+    validate.existing_file("file", file, "channel file")
     try:
         return read(file)
     except (BackendMissingError, MemoryError):

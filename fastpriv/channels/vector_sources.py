@@ -188,9 +188,7 @@ def _array_source(name: str, values: NDArray[Any]) -> VectorSource:
 
 
 def _file_source(name: str, path: Path, column: Any) -> VectorSource:
-    if not path.is_file():
-        fault = IsADirectoryError if path.is_dir() else FileNotFoundError
-        raise fault(f"{name} must be an existing file; got {str(path)!r}. Check the path.")
+    validate.existing_file(name, path)
     ending = path.suffix.lower()
     if ending == ".npy" and column is None:
         return _npy_source(name, path)

@@ -12,7 +12,8 @@ from ..base.errors import DomainError
 from .shared_options import (
     GRID_FORMS,
     add_column_options,
-    add_shared_options,
+    add_file_options,
+    csv_dialect,
     directory_of_files,
     figure_format,
     open_table,
@@ -73,17 +74,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
-    add_shared_options(
-        parser, "figure", "n_jobs", out="directory for the files (default: fastpriv-report; none with --json)",
-        json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no table",
-    )
+    add_file_options(parser, "report", "n_jobs", quiet="no progress bar, no table")
     parser.epilog = (
         "Example: fastpriv assess people.csv --column age,job --mechanism rr,subset --epsilon 0.5,1,2 --out report"
     )
-    parser.set_defaults(
-        run=run, files="report",
-        interrupted="finished blocks are kept. Run the same command with --resume to go on.",
-    )
+    parser.set_defaults(interrupted="finished blocks are kept. Run the same command with --resume to go on.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -134,7 +129,7 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
     if args.file is None:
         from ..studies.datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
 
-        unused = [name for name in ("sep", "decimal", "encoding", "header") if getattr(args, name) is not None]
+        unused = [name for name, value in csv_dialect(args).items() if value is not None]
         if unused:
             raise DomainError(f"--{unused[0]} must stand beside a file; got none. Pass FILE, or leave it out.")
         chosen = _column_names(args.column, (*ADULT_COLUMNS, *ADULT_CATEGORIES)) or ["age"]

@@ -31,7 +31,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--figure", metavar="FILE", help="draw the bound against the threshold into this file")
     add_shared_options(parser, confidence="level of each bound (default: 0.95)", json="print JSON instead of text")
     parser.epilog = "Example: fastpriv audit scores.csv --one-run --delta 1e-5 --claim 2"
-    parser.set_defaults(run=run, interrupted="nothing was written.")
 
 
 def run(args: argparse.Namespace) -> int:

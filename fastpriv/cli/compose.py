@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import DomainError
 from ..base.version import VERSION
-from .shared_options import GRID_FORMS, add_shared_options, build_grid, print_text
+from .shared_options import GRID_FORMS, add_shared_options, build_grid, print_json, print_text
 
 if TYPE_CHECKING:
     from ..adapters.step_tables import ComposedStep
@@ -78,7 +78,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser, "json", "quiet")
     parser.epilog = "Example: fastpriv compose --sigma 1 --rate 0.01 --count 1000 --epsilon 1,2,4 --delta 1e-6"
     parser.set_defaults(
-        run=run, interrupted="nothing was written.",
         large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
     )
 
@@ -126,15 +125,19 @@ def run(args: argparse.Namespace) -> int:
     summary = summary_of(args, composition, steps)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rows = _delta_rows(composition, epsilons, direction) if epsilons is not None else []
-        result = None if deltas is None else composition.epsilon(delta=deltas, direction=direction)
+        rows = []
+        if epsilons is not None:
+            plain = composition.delta(epsilons, direction=direction)
+            logs = composition.log_delta(epsilons, direction=direction)
+            rows = [_Answer("delta", float(epsilons[k]), plain[k], logs[k]) for k in range(len(epsilons))]
+        if deltas is not None:
+            result = composition.epsilon(delta=deltas, direction=direction)
+            rows += [_Answer("epsilon", float(deltas[k]), result[k]) for k in range(len(deltas))]
     for item in caught:
         if item.category is UserWarning:
             summary.assumed.append(f"{str(item.message)[0].upper()}{str(item.message)[1:]}")
         else:
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-    if deltas is not None and result is not None:
-        rows += [_Answer("epsilon", float(deltas[k]), result[k]) for k in range(len(deltas))]
     if args.figure is not None:
         _draw(args, composition, steps, epsilons, direction)
     return _print_rows(args, rows, steps, summary)
@@ -260,12 +263,6 @@ def _composition_of_events(args: argparse.Namespace) -> Composition:
         ) from None
 
 
-def _delta_rows(composition: Composition, epsilons: FloatArray, direction: Direction | None) -> list[_Answer]:
-    plain = composition.delta(epsilons, direction=direction)
-    logs = composition.log_delta(epsilons, direction=direction)
-    return [_Answer("delta", float(epsilons[k]), plain[k], logs[k]) for k in range(len(epsilons))]
-
-
 def _steps(args: argparse.Namespace) -> list[ComposedStep]:
     """The steps of the table or of the options."""
     from ..adapters.step_tables import make_step, read_steps
@@ -383,7 +380,7 @@ def _print_rows(
             "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
             "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows],
         }
-        sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
+        print_json(json_safe(document))
     elif args.csv:
         from ..base.files import write_csv_rows
 

@@ -36,7 +36,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         text = parameter.text.replace("``", "").rstrip(".")
         numbers.add_argument(f"--{name.replace('_', '-')}", metavar="X", help=text)
     parser.epilog = "Example: fastpriv convert dp --from zcdp --rho 0.5 --delta 1e-6"
-    parser.set_defaults(run=run, interrupted="nothing was written.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = "Example: fastpriv divergence hockey-stick p.json q.json --epsilon 0.1..10:5 --out deltas.csv"
     parser.set_defaults(
-        run=run, interrupted="nothing was reached yet, and nothing written.",
+        interrupted="nothing was reached yet, and nothing written.",
         large="mixtures and samples must fit into memory; got less memory than they need. Take fewer components.",
     )
 

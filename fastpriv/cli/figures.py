@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .shared_options import add_shared_options, directory_of_files, figure_format, print_result
+from .shared_options import add_file_options, directory_of_files, figure_format, print_result
 
 __all__ = ["add_options", "run"]
 
@@ -19,14 +19,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", nargs="?", metavar="NAME", default="all", help="all, or figure1 to figure4, or 1 to 4 (default: all)"
     )
-    add_shared_options(
-        parser, "figure", out="directory for the files (default: fastpriv-figures; none with --json)",
-        json="print the tables as JSON; writes files only with --out", quiet="no progress bar, no text",
-    )
+    add_file_options(parser, "figures", json="print the tables as JSON; writes files only with --out")
     parser.epilog = "Example: fastpriv figures figure2 --out figures --figure svg"
-    parser.set_defaults(
-        run=run, files="figures", interrupted="files that are there are whole. Run the same command again."
-    )
+    parser.set_defaults(interrupted="files that are there are whole. Run the same command again.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -22,7 +22,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add_shared_options(parser, json="print JSON")
     parser.epilog = "Example: fastpriv info --json"
-    parser.set_defaults(run=run, interrupted="nothing was written.")
 
 
 def run(args: argparse.Namespace) -> int:

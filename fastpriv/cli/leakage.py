@@ -7,7 +7,14 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import add_column_options, add_shared_options, directory_of_files, figure_format, print_result
+from .shared_options import (
+    add_column_options,
+    add_file_options,
+    csv_dialect,
+    directory_of_files,
+    figure_format,
+    print_result,
+)
 
 if TYPE_CHECKING:
     from ..studies.leakage.leakage_studies import LeakageStudy
@@ -61,14 +68,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--threshold", metavar="D", type=float, default=float("inf"), help="largest distance at which a reconstruction "
         "counts as a candidate (default: none)")
     add("--store", metavar="FILE", help="keep finished attacks in this file; the same command goes on from there")
-    add_shared_options(
-        parser, "confidence", "figure", "n_jobs", seed="seed (default: 0)",
-        out="directory for the files (default: fastpriv-leakage; none with --json)",
-        json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no text",
-    )
+    add_file_options(parser, "leakage", "confidence", "n_jobs", seed="seed (default: 0)")
     parser.epilog = "Example: fastpriv leakage people.csv --label outcome --protection gaussian:0.01..1:5 --store a.db"
     parser.set_defaults(
-        run=run, files="leakage", seed=0, interrupted="with --store, the same command goes on where it was.",
+        seed=0, interrupted="with --store, the same command goes on where it was.",
         large="data and models must fit into memory; got less memory than they need. Take fewer records.",
     )
 
@@ -117,8 +120,7 @@ def _data(args: argparse.Namespace) -> LabelledRecords:
 
     shape = None if args.shape is None else _shape(args.shape)
     if args.file is not None:
-        dialect = {"sep": args.sep, "decimal": args.decimal, "encoding": args.encoding, "header": args.header}
-        return read_records(args.file, label=args.label, shape=shape, **dialect)
+        return read_records(args.file, label=args.label, shape=shape, **csv_dialect(args))
     from ..studies.datasets import digits
 
     pixels, labels = digits()

@@ -104,7 +104,7 @@ def program_parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(
         large="the grid must fit into memory; got less memory than it needs. Take fewer points, or release rounded "
-        "values (--bins 256)."
+        "values (--bins 256).", interrupted="nothing was written.",
     )
     parser.add_argument("--version", action="version", version=f"fastpriv {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
@@ -123,7 +123,9 @@ def program_parser() -> argparse.ArgumentParser:
         ("figures", figures, "the figures of a paper, recomputed with bounds"),
         ("examples", examples, "files with which every command in the documents can be tried"),
     ):
-        command.add_options(commands.add_parser(name, help=text))
+        subparser = commands.add_parser(name, help=text)
+        subparser.set_defaults(run=command.run)
+        command.add_options(subparser)
     return parser
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import add_shared_options, directory_of_files, figure_format, print_result, print_text
+from .shared_options import add_file_options, directory_of_files, figure_format, print_result, print_text
 
 if TYPE_CHECKING:
     from ..studies.membership.noises import Noise
@@ -57,15 +57,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--training", metavar="R", type=int, default=1000, help="releases on which attacks are trained (default: 1000)")
     add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
     add("--gamma", metavar="G", type=float, default=0.5, help="weight of false claims in the BWMA (default: 0.5)")
-    add_shared_options(
-        parser, "confidence", "figure", "n_jobs", seed="seed (default: 0)",
-        out="directory for the files (default: fastpriv-membership; none with --json)",
-        json="print JSON instead of the table; writes files only with --out", quiet="no progress bar, no text",
-    )
+    add_file_options(parser, "membership", "confidence", "n_jobs", seed="seed (default: 0)")
     parser.epilog = "Example: fastpriv membership panel.csv --members 8 --noise gaussian:0.2 --noise laplace:60"
     parser.set_defaults(
-        run=run, files="membership", seed=0, interrupted="nothing was written.",
-        large="the releases must fit into memory; got less memory than they need. Take fewer --releases.",
+        seed=0, large="the releases must fit into memory; got less memory than they need. Take fewer --releases.",
     )
 
 

@@ -47,7 +47,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser, "n_jobs", "json", "quiet")
     parser.epilog = "Example: fastpriv posterior likelihoods.npy --prior prior.npy --top 5 --out posterior.npy"
     parser.set_defaults(
-        run=run, interrupted="nothing was written.",
         large="the most probable secrets must fit into memory; got less memory than they need. Take a smaller --top.",
     )
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from pathlib import Path
 
 from ..base.version import VERSION
 from .compose import add_step_options, composition_of, summary_of
-from .shared_options import add_shared_options, print_text
+from .shared_options import add_shared_options, print_json, print_text
 
 __all__ = ["add_options", "run"]
 
@@ -36,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser, "json")
     parser.epilog = "Example: fastpriv risk --sigma 1 --rate 0.01 --count 1000 --prior 0.05 --record patient"
     parser.set_defaults(
-        run=run, interrupted="nothing was written.", direction=None, least_sigma=False, largest_count=False,
+        direction=None, least_sigma=False, largest_count=False,
         large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
     )
 
@@ -69,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         document = {"fastpriv": VERSION, "composed": summary.composed, "assumed": [ASSUMPTIONS, *summary.assumed],
                     "sentences": said.sentences(), **said.to_dict()}
-        sys.stdout.write(json.dumps(json_safe(document), indent=1, default=str) + "\n")
+        print_json(json_safe(document))
         return 0
     print_text("\n".join([summary.composed, *summary.assumed, "", str(said), "", ASSUMPTIONS, ""]))
     if args.page is not None:

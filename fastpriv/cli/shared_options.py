@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from ..base.numerics import FloatArray
 
 __all__ = [
-    "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_shared_options", "build_grid", "directory_of_files",
-    "figure_format", "open_table", "print_json", "print_result", "print_text", "warnings_on_one_line",
+    "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_file_options", "add_shared_options", "build_grid",
+    "csv_dialect", "directory_of_files", "figure_format", "open_table", "print_json", "print_result", "print_text",
+    "warnings_on_one_line",
 ]
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
@@ -44,6 +45,16 @@ def add_shared_options(parser: argparse.ArgumentParser, *names: str, **texts: st
     for name in names + tuple(texts):
         words = dict(_SHARED_OPTIONS[name])
         parser.add_argument(f"--{name.replace('_', '-')}", **words | {"help": texts.get(name, words["help"])})
+
+
+def add_file_options(parser: argparse.ArgumentParser, files: str, *names: str, **texts: str) -> None:
+    """Add the options of a command that writes files into ``fastpriv-{files}``, and further ones as those shared."""
+    usual = {
+        "out": f"directory for the files (default: fastpriv-{files}; none with --json)",
+        "json": "print JSON instead of the table; writes files only with --out", "quiet": "no progress bar, no text",
+    }
+    add_shared_options(parser, *names, "figure", **usual | texts)
+    parser.set_defaults(files=files)
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> None:
@@ -88,11 +99,16 @@ def figure_format(args: argparse.Namespace) -> Literal["png", "svg", "pdf"] | No
     return None if figure == "none" else figure
 
 
+def csv_dialect(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options say of a CSV file, None where they are left out."""
+    return {name: getattr(args, name) for name in ("sep", "decimal", "encoding", "header")}
+
+
 def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -> ColumnFile:
     """Open a file of columns with these options; ``-`` is standard input, or ``data`` where that was read from it."""
     from ..base.column_files import ColumnFile
 
-    dialect = {"sep": args.sep, "decimal": args.decimal, "encoding": args.encoding, "header": args.header}
+    dialect = csv_dialect(args)
     if path != "-":
         return ColumnFile(path, **dialect)
     return ColumnFile("standard input", data=sys.stdin.buffer.read() if data is None else data, **dialect)
@@ -112,7 +128,7 @@ def print_json(content: Any) -> None:
     """Write plain types as JSON to standard output."""
     import json
 
-    sys.stdout.write(json.dumps(content, indent=1) + "\n")
+    sys.stdout.write(json.dumps(content, indent=1, default=str) + "\n")
 
 
 def print_text(text: str) -> None:

@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "epsilon=0:5:26 --store sweep.db --out sweep.parquet"
     )
     parser.set_defaults(
-        run=run, interrupted="finished cells are kept in the store, if there is one. Run the same command to go on.",
+        interrupted="finished cells are kept in the store, if there is one. Run the same command to go on.",
         large="the axes of a sweep must fit into memory; got less memory than they need. Take fewer values of each.",
     )
 

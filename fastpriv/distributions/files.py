@@ -56,9 +56,7 @@ def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
     GaussianMixture([0.5, 0.5], [0.0, 3.0], [1.0, 2.0])
     """
     file = validate.path("path", path)
-    if not file.is_file():
-        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
-        raise fault(f"file must be an existing .npz or .json file; got {str(file)!r}. Check the path.")
+    validate.existing_file("file", file, ".npz or .json file")
     with open(file, "rb") as stream:
         is_archive = stream.read(2) == _ARCHIVE_MAGIC
     arrays = _read_archive(file) if is_archive else _read_json(file)

@@ -19,14 +19,7 @@ from ..base.numerics import FloatArray, rounded_outward, rounded_up
 from .style import BAR, FAINT, INK, check_result, label, new_figure, panel, positive, shade
 
 __all__ = [
-    "assessment",
-    "categories",
-    "column",
-    "comparison",
-    "curves",
-    "information",
-    "leakage",
-    "panels_of_assessment",
+    "assessment", "categories", "column", "comparison", "curves", "information", "leakage", "panels_of_assessment",
     "panels_of_comparison",
 ]
 

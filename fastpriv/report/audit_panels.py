@@ -66,9 +66,7 @@ def audit(
     )
     false = result.epsilon.kind == "heuristic"
     ax.axhline(
-        float(result.epsilon.lower),
-        color=ALERT if false else INK,
-        lw=1.6,
+        float(result.epsilon.lower), color=ALERT if false else INK, lw=1.6,
         label="best of all, FALSE as published" if false else f"lower bound, {result.selection}",
     )
     if truth is not None:

@@ -17,7 +17,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files as resource_files
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any, Union
 
 import numpy as np
 
@@ -41,13 +41,7 @@ _KIND_MEANINGS = {
 _NOT_DRAWN = "There are no pictures: matplotlib is not installed. Run: pip install 'fastpriv[figures]'"
 
 
-class _HasHtml(Protocol):
-    """A part of a page that writes itself."""
-
-    def html(self) -> str: ...
-
-
-Part = str | Mapping[str, str] | _HasHtml | None
+Part = Union[str, Mapping[str, str], "TextTable", "Pictures", "Details", "_Links", None]
 
 
 @dataclass(frozen=True)

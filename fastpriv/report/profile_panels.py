@@ -216,7 +216,7 @@ def composed_profile(
             "epsilons of the curve."
         )
     validate.instance("title", title, str)
-    answers = [_accountant(item) for item in validate.sequence("accountants", accountants, "(name, side, deltas)")]
+    answers = [_accountant(item, x) for item in validate.sequence("accountants", accountants, "(name, side, deltas)")]
     order = np.argsort(x, kind="stable")
     to_powers = 1.0 / math.log(10.0)
     finite = np.isfinite(value)
@@ -226,12 +226,8 @@ def composed_profile(
     drawn = np.where(finite, value, np.nan)[order] * to_powers
     ax.fill_between(x[order], *band, color=shade(0.35), alpha=0.35, lw=0, zorder=3)
     ax.plot(x[order], drawn, color=INK, lw=1.8, zorder=4, label=f"certified, bounds {_gap(lower, upper)} apart")
-    for k, (name, side, deltas) in enumerate(answers):
-        numbers = _answers(name, deltas, x)
-        wrong = _draw_accountant(ax, (k, len(answers)), name, side, numbers, (x, lower, upper))
-        if wrong.any():
-            at = np.nan_to_num(_powers(numbers)[wrong], nan=floor)
-            ax.plot(x[wrong], np.maximum(at, floor), "o", mfc="none", mec=ALERT, ms=9, mew=1.5, zorder=6)
+    for k, answer in enumerate(answers):
+        _draw_accountant(ax, (k, len(answers)), answer, (x, lower, upper), floor)
     ax.set(xlabel="epsilon (nats)", ylabel="delta", ylim=(floor, 0.0 + 0.02 * abs(floor)))
     _write_powers(ax, floor)
     legend = ax.legend(frameon=False, fontsize=8.5, loc="lower left" if answers else "upper right")
@@ -240,26 +236,31 @@ def composed_profile(
     return label(title, _COMPOSED_TITLE_WIDTH)
 
 
-def _accountant(accountant: Any) -> tuple[str, str, ArrayLike]:
+def _accountant(accountant: Any, x: FloatArray) -> tuple[str, str, FloatArray]:
+    """Name, side and deltas of what an accountant answers at these epsilons."""
     parts: Any = validate.sequence("accountants", accountant, "(name, side, deltas)")
     if len(parts) != 3 or not isinstance(parts[0], str):
         raise DomainError(
             f"accountants must be triples of name, side and deltas; got {validate.shown(accountant)}. Put a single one "
             "in a list."
         )
-    name, side, deltas = parts
-    return name, side, deltas
+    name, side, deltas = parts[0], parts[1], np.asarray(parts[2], dtype=float)
+    if deltas.shape != x.shape:
+        raise ShapeError(
+            f"accountants must have one delta for each epsilon; got {deltas.shape} of {name} for {x.shape}. Write NaN "
+            "where there is no answer."
+        )
+    return name, validate.choice("side", side, ("upper", "lower", "estimate")), deltas
 
 
 def _draw_accountant(
-    ax: Any, index: tuple[int, int], name: str, side: str, deltas: FloatArray, curve: tuple[FloatArray, ...]
-) -> Any:
-    """Draw what one of several accountants answers; return where that is on the wrong side of the bounds."""
-    k, several = index
-    validate.choice("side", side, ("upper", "lower", "estimate"))
-    x, lower, upper = curve
-    powers, answered = _powers(deltas), ~np.isnan(deltas)
+    ax: Any, index: tuple[int, int], answer: tuple[str, str, FloatArray], curve: tuple[FloatArray, ...], floor: float
+) -> None:
+    """Draw what one of several accountants answers, with rings where that is on the wrong side of the bounds."""
+    (k, several), (name, side, deltas), (x, lower, upper) = index, answer, curve
+    answered = ~np.isnan(deltas)
     with np.errstate(divide="ignore", invalid="ignore"):
+        powers = np.log10(np.where(deltas > 0.0, deltas, np.nan))  # NaN for what a logarithmic axis does not have
         logs = np.log(np.maximum(deltas, 0.0))
         wrong = (side == "upper") & (logs < lower - _ROUNDING) | (side == "lower") & (logs > upper + _ROUNDING)
     wrong = wrong & answered
@@ -268,23 +269,9 @@ def _draw_accountant(
     marker = _MARKERS[k % len(_MARKERS)]
     look = {"color": colour, "ls": dashes, "marker": marker, "ms": 4, "lw": 0.9, "alpha": 0.9, "zorder": 5}
     ax.plot(x[answered], powers[answered], label=text, **look)
-    return wrong
-
-
-def _answers(name: str, deltas: ArrayLike, x: FloatArray) -> FloatArray:
-    numbers = np.asarray(deltas, dtype=float)
-    if numbers.shape != x.shape:
-        raise ShapeError(
-            f"accountants must have one delta for each epsilon; got {numbers.shape} of {name} for {x.shape}. Write NaN "
-            "where there is no answer."
-        )
-    return numbers
-
-
-def _powers(deltas: FloatArray) -> FloatArray:
-    """Powers of ten of deltas; NaN for what a logarithmic axis does not have."""
-    with np.errstate(invalid="ignore"):
-        return np.log10(np.where(deltas > 0.0, deltas, np.nan))
+    if wrong.any():
+        rings = np.maximum(np.nan_to_num(powers[wrong], nan=floor), floor)
+        ax.plot(x[wrong], rings, "o", mfc="none", mec=ALERT, ms=9, mew=1.5, zorder=6)
 
 
 def _gap(lower: FloatArray, upper: FloatArray) -> str:

@@ -33,7 +33,7 @@ import numpy as np
 from ..base import validate
 from ..base.errors import BackendMissingError, DomainError
 from ..base.escaping import escaped, has_shape, shortened
-from ..base.numerics import FloatArray, IntArray
+from ..base.numerics import FloatArray
 
 __all__ = [
     "ALERT", "BAR", "FAINT", "INK", "axes_or_new", "check_result", "label", "new_figure", "panel", "positive", "shade",
@@ -139,7 +139,7 @@ def label(text: str, width: int | None = None, weight: str = "normal") -> tuple[
 
     families = list(rcParams["font.family"])
     codepoints = [_codepoints(path) for path in _font_paths(tuple(families), weight)]
-    tokens = [c if has_shape(c) and any(_contains(known, c) for known in codepoints) else escaped(c) for c in text]
+    tokens = [c if has_shape(c) and any(ord(c) in known for known in codepoints) else escaped(c) for c in text]
     return shortened(tokens, width), {"parse_math": False, "usetex": False, "fontfamily": families}
 
 
@@ -158,13 +158,8 @@ def _font_paths(families: tuple[str, ...], weight: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _codepoints(path: str) -> IntArray:
-    """Return the characters of a font, sorted."""
+def _codepoints(path: str) -> frozenset[int]:
+    """Return the characters of a font."""
     from matplotlib.font_manager import get_font
 
-    return np.sort(np.fromiter(get_font(path).get_charmap(), dtype=np.int64))
-
-
-def _contains(codepoints: IntArray, character: str) -> bool:
-    index = int(np.searchsorted(codepoints, ord(character)))
-    return index < codepoints.size and int(codepoints[index]) == ord(character)
+    return frozenset(get_font(path).get_charmap())

@@ -322,8 +322,8 @@ def test_a_stopped_run_goes_on_where_it_stopped(report, tmp_path, monkeypatch):
     connection.execute("update results set payload = x'00' where key = (select max(key) from results)")
     connection.commit()
     connection.close()
-    block, computed = assess._block, []
-    monkeypatch.setattr(assess, "_block", lambda cases, task: (computed.append(task[1]), block(cases, task))[1])
+    block, computed = assess._Case.block, []
+    monkeypatch.setattr(assess._Case, "block", lambda case, rows: (computed.append(rows), block(case, rows))[1])
     again = fastpriv.assess(DATA, resume=True, **words)
     assert computed == [slice(1, 2), slice(2, 3)]
     for name, surface in report.quantities.items():

@@ -289,7 +289,7 @@ def test_the_number_of_jobs_changes_no_bit(several):
 
 
 def test_a_stopped_comparison_goes_on_where_it_stopped(several, tmp_path, monkeypatch):
-    block = assess._block
+    block = assess._Case.block
 
     def stop_after_three(done, total):
         assert total == 6 * 2
@@ -309,7 +309,7 @@ def test_a_stopped_comparison_goes_on_where_it_stopped(several, tmp_path, monkey
             kept += store.keys()
     assert len(kept) == 3
     computed = []
-    monkeypatch.setattr(assess, "_block", lambda cases, task: (computed.append(task), block(cases, task))[1])
+    monkeypatch.setattr(assess._Case, "block", lambda case, rows: (computed.append(rows), block(case, rows))[1])
     again = fastpriv.assess(columns, resume=True, **words)
     assert len(computed) == 9
     for one, other in zip(several, again, strict=True):

@@ -21,12 +21,13 @@ from scipy import special
 
 from ...base import validate
 from ...base.errors import ShapeError
+from ...base.estimate import Estimate, Unit
 from ...base.numerics import BoolArray, FloatArray
 from ..options import SIDES, Side
 
 __all__ = [
-    "Interval", "analysis_confidence", "binomial_interval", "error_of_one_bound", "finished_interval",
-    "replicate_interval", "stage_interval", "student_factor",
+    "Interval", "analysis_confidence", "binomial_interval", "error_of_one_bound", "estimate_around",
+    "finished_interval", "replicate_interval", "stage_interval", "student_factor",
 ]
 
 _SKEWNESS_FACTOR = 2.0  # on the skewness that the points show, which is itself uncertain
@@ -191,7 +192,7 @@ def analysis_confidence(confidence: float, analysis: int) -> float:
     >>> [round(1 - analysis_confidence(0.95, k), 6) for k in (1, 2, 3, 10)]
     [0.0375, 0.00625, 0.002083, 0.000139]
     """
-    error = 1.0 - _level(confidence)
+    error = 1.0 - validate.open_probability("confidence", confidence)
     k = validate.count("analysis", analysis)
     return 1.0 - (error * _FIRST_SHARE if k == 1 else error * (1.0 - _FIRST_SHARE) / (k * (k - 1.0)))
 
@@ -272,11 +273,16 @@ def _whole(x: FloatArray) -> BoolArray:
 
 def error_of_one_bound(confidence: float, side: Side) -> float:
     """The probability with which one bound may fail."""
-    return (1.0 - _level(confidence)) / (2.0 if validate.choice("side", side, SIDES) == "both" else 1.0)
+    error = 1.0 - validate.open_probability("confidence", confidence)
+    return error / (2.0 if validate.choice("side", side, SIDES) == "both" else 1.0)
 
 
-def _level(confidence: float) -> float:
-    return validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+def estimate_around(value: Any, lower: Any, upper: Any, unit: Unit, method: str, confidence: float) -> Estimate:
+    """An estimate whose interval is widened to its value, which may come from other data than the bounds."""
+    return Estimate(
+        value, np.minimum(lower, value), np.maximum(upper, value), kind="statistical", unit=unit, method=method,
+        confidence=confidence,
+    )
 
 
 def _rule_of_three(

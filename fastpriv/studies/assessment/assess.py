@@ -245,25 +245,20 @@ def _run_cases(
                 report(len(done))
         missing = [position for position in range(len(tasks)) if position not in done]
         computed = ordered_map(
-            lambda task: _block(cases, task), [tasks[position] for position in missing], n_jobs=n_jobs
+            lambda task: cases[task[0]].block(task[1]), [tasks[position] for position in missing], n_jobs=n_jobs
         )
         for position, block in zip(missing, computed, strict=True):
             index, rows = tasks[position]
             checkpoints[index].save(rows, block)
             done[position] = block
             report(len(done))
-        parts: list[list[dict[str, QuantityGrid]]] = [[] for _ in cases]
-        for position, (index, _) in enumerate(tasks):
-            parts[index].append(done[position])
-        assessments = [case.assessment(case_parts) for case, case_parts in zip(cases, parts, strict=True)]
+        assessments = [
+            case.assessment([done[position] for position, (index, _) in enumerate(tasks) if cases[index] is case])
+            for case in cases
+        ]
         for kept_blocks in checkpoints:
             kept_blocks.remove()
     return assessments
-
-
-def _block(cases: list[_Case], task: tuple[int, slice]) -> dict[str, QuantityGrid]:
-    index, rows = task
-    return cases[index].block(rows)
 
 
 def _case(

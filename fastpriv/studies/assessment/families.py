@@ -152,15 +152,11 @@ class Requirement:
     kind: str
 
 
-def _maximal_bayesian_privacy(secret: SecretDistribution, mechanism: Any) -> Estimate:
-    return notions.lip_epsilon(secret.input_probabilities, mechanism)
-
-
 # Targets of the report for mechanisms with a level: a quantity of secret and mechanism, and its bound in nats.
 _LEVEL_TARGETS: Mapping[str, tuple[Callable[[SecretDistribution, Any], Estimate], float]] = {
     "at most 0.1 bit on average": (mutual_information, 0.1 * LOG_2),
     "at most 0.01 bit on average": (mutual_information, 0.01 * LOG_2),
-    "MBP, xi = 1": (_maximal_bayesian_privacy, 1.0),
+    "MBP, xi = 1": (lambda secret, mechanism: notions.lip_epsilon(secret.input_probabilities, mechanism), 1.0),
 }
 
 

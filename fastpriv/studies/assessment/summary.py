@@ -19,19 +19,8 @@ from ...base.numerics import FloatArray, rounded_down, rounded_up
 from ...base.table import aligned, html_table
 
 __all__ = [
-    "assessment_summary",
-    "column_facts",
-    "comparison_summary",
-    "comparison_table",
-    "facts",
-    "index_nearest_to_one",
-    "kinds_of_bounds",
-    "meanings",
-    "notebook_table",
-    "question",
-    "requirements",
-    "shown_rows",
-    "table",
+    "assessment_summary", "column_facts", "comparison_summary", "comparison_table", "facts", "index_nearest_to_one",
+    "meanings", "notebook_table", "question", "requirements", "shown_rows", "table",
 ]
 
 _MAX_ROWS = 10  # of a grid that the table shows
@@ -200,11 +189,6 @@ def meanings(*reports: Any) -> list[tuple[str, str]]:
     return list(terms)
 
 
-def kinds_of_bounds(report: Any) -> str:
-    """Return the weakest kind of bounds of each quantity, as a list in words."""
-    return ", ".join(sorted({grid.weakest_kind for grid in report.quantities.values()}))
-
-
 def requirements(report: Any) -> list[tuple[str, str]]:
     """Return the usual targets, and the noise or the level that meets each."""
     rows = []
@@ -287,7 +271,7 @@ def _meaning_lines(terms: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _kinds_line(report: Any) -> str:
-    kinds = kinds_of_bounds(report)
+    kinds = ", ".join(sorted({grid.weakest_kind for grid in report.quantities.values()}))
     return f"  Bounds here are {kinds}; every number with both its bounds and their kind is in the files."
 
 

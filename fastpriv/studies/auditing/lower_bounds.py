@@ -21,18 +21,12 @@ from ...base.estimate import Estimate, Unit
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...composition import certified_curves
-from ...sampling.statistics.intervals import most_rates
+from ...sampling.statistics.intervals import estimate_around, most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
 
 __all__ = [
-    "FORMS",
-    "Form",
-    "audit_delta",
-    "audit_epsilon",
-    "audit_gaussian_dp",
-    "audit_p_value",
-    "epsilon_bounds",
+    "FORMS", "Form", "audit_delta", "audit_epsilon", "audit_gaussian_dp", "audit_p_value", "epsilon_bounds",
     "mu_bounds",
 ]
 
@@ -103,7 +97,7 @@ def audit_epsilon(
     2.162 [1.798, inf]
     """
     numbers = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-    chosen, level = _form(outcomes, form), _level(confidence)
+    chosen, level = _form(outcomes, form), validate.open_probability("confidence", confidence)
     validate.broadcastable("delta", numbers, "the counts", getattr(outcomes, outcomes._fields[0]))
     return _lower_bounds(_rows(outcomes, numbers), epsilon_bounds, chosen, level, "nats")
 
@@ -148,7 +142,7 @@ def audit_gaussian_dp(outcomes: Outcomes, *, confidence: float = 0.95, form: For
     >>> print(f"{audit_gaussian_dp(OneRun(120, 128, 1000)):.3f}")
     1.077 [0.774, inf]
     """
-    chosen, level = _form(outcomes, form), _level(confidence)
+    chosen, level = _form(outcomes, form), validate.open_probability("confidence", confidence)
     if chosen == "as_published":
         raise DomainError("form must be exact for a Gaussian audit of one run; got 'as_published'. Leave it out.")
     return _lower_bounds(_rows(outcomes), mu_bounds, chosen, level, "1")
@@ -191,7 +185,7 @@ def audit_delta(
     0.313 [0.274, 1.000]
     """
     levels = validate.real("epsilon", epsilon, "finite and at least 0", lambda x: (x >= 0) & np.isfinite(x))
-    chosen, level = _form(outcomes, form), _level(confidence)
+    chosen, level = _form(outcomes, form), validate.open_probability("confidence", confidence)
     if chosen == "as_published":
         raise DomainError("form must be exact for delta of one run; got 'as_published'. Leave it out.")
     validate.broadcastable("epsilon", levels, "the counts", getattr(outcomes, outcomes._fields[0]))
@@ -382,13 +376,9 @@ def _line_p_values(rows: FloatArray, lines: _TradeoffLines) -> FloatArray:
     answer = np.empty(len(rows))
     for k in range(len(rows)):
         row = rows[k : k + 1]
-        answer[k] = min(_single_line(row, lines), one_run.level_p_value(row, _inverse(lines)))
+        single_lines = one_run.p_value(np.repeat(row, lines.delta.size, axis=0), lines.epsilon, lines.delta)
+        answer[k] = min(single_lines.min(), one_run.level_p_value(row, _inverse(lines)))
     return answer
-
-
-def _single_line(row: FloatArray, lines: _TradeoffLines) -> float:
-    """The least p-value of one run over single lines."""
-    return float(one_run.p_value(np.repeat(row, lines.delta.size, axis=0), lines.epsilon, lines.delta).min())
 
 
 def _inverse(lines: _TradeoffLines) -> Callable[[FloatArray], FloatArray]:
@@ -405,10 +395,6 @@ def _form(outcomes: Any, form: str | None) -> str:
         )
     options = FORMS[type(outcomes)]
     return options[0] if form is None else validate.choice("form", form, options)
-
-
-def _level(confidence: Any) -> float:
-    return validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
 
 
 def _rows(outcomes: Outcomes, *more: FloatArray) -> tuple[FloatArray, Any, tuple[int, ...]]:
@@ -430,7 +416,4 @@ def _lower_bounds(
     rows, index, shape = distinct
     lower, halved = (bounds(rows, form, 1.0 - side)[index].reshape(shape) for side in (level, _HALVED))
     upper = np.full_like(lower, 1.0 if unit == "probability" else np.inf)
-    return Estimate(
-        np.maximum(lower, halved), lower, upper, kind="statistical", unit=unit, method=_METHODS[form],
-        confidence=level,
-    )
+    return estimate_around(np.maximum(lower, halved), lower, upper, unit, _METHODS[form], level)

@@ -30,8 +30,7 @@ from ...base.estimate import Estimate, Kind, Result, Unit
 from ...base.numerics import BoolArray, FloatArray, IntArray, rounded_down
 from ...base.values import distinct_rows
 from ...sampling.statistics.intervals import least_rates, most_rates
-from ..membership.evaluation import auc
-from ..membership.panels import membership_array
+from ..membership.evaluation import auc, scores_and_membership
 from .lower_bounds import epsilon_bounds, mu_bounds
 
 __all__ = ["ScoreAudit", "audit_scores"]
@@ -191,7 +190,7 @@ def audit_scores(
     validate.choice("design", design, ("repeated_runs", "one_run"))
     validate.choice("selection", selection, ("simultaneous", "split", "as_published"))
     d = validate.scalar("delta", delta, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
-    level = validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
+    level = validate.open_probability("confidence", confidence)
     if design == "one_run":
         bounds, audited, pointwise, counts = _one_run(x, b, d, level, selection, threshold, guesses)
     else:
@@ -297,9 +296,7 @@ def _one_run(
             "for each canary, or audit repeated runs."
         )
     if guesses is None:
-        numbers = [m]
-        while numbers[-1] // 2 >= _LEAST_GUESSES:
-            numbers.append(numbers[-1] // 2)
+        numbers = [m, *(m >> j for j in range(1, m.bit_length()) if m >> j >= _LEAST_GUESSES)]
     else:
         numbers = [validate.count("guesses", guesses, 1, m)]
     order = random_streams.generator(0).permutation(m)
@@ -395,13 +392,7 @@ def _checked_scores(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray
     x = validate.real("scores", scores, "numbers", answer=False)
     if x.ndim not in (1, 2) or x.size == 0:
         raise ShapeError(f"scores must be of shape (n,) or (A, n); got {x.shape}. Pass a row of scores for each audit.")
-    result = membership_array("membership", membership, x.shape[-1])
-    if result.shape not in (x.shape, x.shape[-1:]):
-        raise ShapeError(
-            f"membership must be of the shape of scores, {x.shape}, or of one row of them; got {result.shape}. Pass an "
-            "entry for each score."
-        )
-    b = np.broadcast_to(result, x.shape)
+    x, b = scores_and_membership(x, membership)
     inside = b.sum(axis=-1)
     bad = np.argwhere(np.atleast_1d((inside == 0) | (inside == x.shape[-1])))
     if bad.size:

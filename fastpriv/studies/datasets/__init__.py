@@ -51,10 +51,9 @@ def adult(column: str = "age") -> NDArray[Any]:
     """
     names = ADULT_COLUMNS + ADULT_CATEGORIES
     index = names.index(validate.choice("column", column, names))
-    if column in ADULT_CATEGORIES:
-        with files(__name__).joinpath("adult.csv").open(encoding="ascii") as lines:
-            return np.array([line.rstrip("\n").split(",")[index] for line in lines][1:])
     with files(__name__).joinpath("adult.csv").open(encoding="ascii") as lines:
+        if column in ADULT_CATEGORIES:
+            return np.array([line.rstrip("\n").split(",")[index] for line in lines][1:])
         return np.loadtxt(lines, delimiter=",", skiprows=1, usecols=index, dtype=np.float64)
 
 

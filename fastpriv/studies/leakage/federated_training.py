@@ -12,8 +12,7 @@ Source: B. McMahan et al. 2017 (federated averaging); M. Abadi et al. 2016 (DP-S
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,9 @@ from ...base import parallel, random_streams, validate
 from ...base.errors import DomainError, NotConvergedError, ShapeError, interruption
 from ...base.numerics import SMALLEST_NORMAL, FloatArray, IntArray
 from ...base.random_streams import RNGLike
-from ...base.values import ValueObject
 from .layered_models import LayeredModel
 from .protections import Protection
-from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
+from .trainable_models import checked_labels, checked_model, checked_records, checked_weights, described
 
 __all__ = ["Training", "Updates", "clipping", "descent"]
 
@@ -89,7 +87,8 @@ class Updates:
         return self.training.gradient_of(self.before[index], self.shared[index])
 
 
-class Training(ValueObject):
+@dataclass(frozen=True, repr=False)
+class Training:
     """Gradient descent in rounds, of which each shares a gradient or the new weights.
 
     Parameters
@@ -142,63 +141,50 @@ class Training(ValueObject):
     True
     """
 
-    __slots__ = _fields = (
-        "model", "rounds", "local_steps", "learning_rate", "batch", "batch_size", "sampling_rate", "share",
-        "protection",
-    )
-
     model: Any
-    rounds: int
-    local_steps: int
+    _: KW_ONLY
+    rounds: int = 1
+    local_steps: int = 1
     learning_rate: float
-    batch: str
-    batch_size: int | None
-    sampling_rate: float | None
-    share: str
-    protection: Protection
+    batch: str = "fixed"
+    batch_size: int | None = None
+    sampling_rate: float | None = None
+    share: str = "gradient"
+    protection: Protection = field(default_factory=Protection)
 
-    def __init__(
-        self, model: Any, *, rounds: int = 1, local_steps: int = 1, learning_rate: float, batch: str = "fixed",
-        batch_size: int | None = None, sampling_rate: float | None = None, share: str = "gradient",
-        protection: Protection | None = None,
-    ) -> None:
-        kind = validate.choice("batch", batch, _BATCHES)
-        for name, value, needed in (
-            ("batch_size", batch_size, kind == "fixed"),
-            ("sampling_rate", sampling_rate, kind == "poisson"),
-        ):
+    def __post_init__(self) -> None:
+        kind, size, rate = validate.choice("batch", self.batch, _BATCHES), self.batch_size, self.sampling_rate
+        for name, value, needed in (("batch_size", size, kind == "fixed"), ("sampling_rate", rate, kind == "poisson")):
             if (value is not None) != needed:
                 raise DomainError(
                     f"{name} must be {'given' if needed else 'left out'} where batch is {kind!r}; got "
                     f"{validate.shown(value)}. Fixed batches have a batch_size, Poisson batches a sampling_rate."
                 )
-        guard = Protection() if protection is None else protection
+        guard: Any = self.protection
+        guard = Protection() if guard is None else guard
         validate.instance("protection", guard, Protection)
-        self._set(
-            model=checked_model(model), rounds=validate.count("rounds", rounds, 1, validate.MOST_ENTRIES),
-            local_steps=validate.count("local_steps", local_steps, 1, validate.MOST_ENTRIES),
-            learning_rate=validate.scalar("learning_rate", learning_rate, "positive and finite",
-                                           lambda x: (x > 0) & (x < np.inf)),
-            batch=kind, batch_size=None if batch_size is None else validate.count("batch_size", batch_size),
-            sampling_rate=None if sampling_rate is None else validate.scalar(
-                "sampling_rate", sampling_rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)),
-            share=validate.choice("share", share, _SHARED), protection=guard,
-        )
-
-    def __reduce__(self) -> Any:
-        return partial(Training, **dict(zip(self._fields, self._arrays(), strict=True))), ()
+        validate.choice("share", self.share, _SHARED)
+        checked: dict[str, Any] = {"model": checked_model(self.model), "protection": guard}
+        for name in ("rounds", "local_steps"):
+            checked[name] = validate.count(name, getattr(self, name), 1, validate.MOST_ENTRIES)
+        checked["learning_rate"] = validate.positive("learning_rate", self.learning_rate)
+        if size is not None:
+            checked["batch_size"] = validate.count("batch_size", size)
+        if rate is not None:
+            checked["sampling_rate"] = validate.scalar(
+                "sampling_rate", rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
+            )
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        values = ((name, getattr(self, name)) for name in self._fields[1:])
+        values = ((item.name, getattr(self, item.name)) for item in fields(self)[1:])
         words = ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
-        text = repr(self.model)  # of an object without a repr of its own it has an address
-        name = type(self.model).__qualname__ if " at 0x" in text else text
-        return f"Training({name}, {self.model.n_parameters} weights, {words})"
+        return f"Training({described(self.model)}, {self.model.n_parameters} weights, {words})"
 
     def under(self, protection: Protection) -> Training:
         """The same training under another protection."""
-        words = {name: getattr(self, name) for name in self._fields[1:]}
-        return Training(self.model, **(words | {"protection": protection}))
+        return replace(self, protection=protection)
 
     def expected_size(self, n_records: int) -> float:
         """The number that sums of gradients are divided by, out of a pool of ``n_records``."""
@@ -249,7 +235,8 @@ class Training(ValueObject):
                 "batch, or batch='full'."
             )
         root = random_streams.root(rng)
-        start = self._start(root) if weights is None else checked_weights(self.model, weights)
+        initial = self.model.initial(_generator(root, _INITIAL)) if weights is None else weights
+        start = checked_weights(self.model, initial)
         before, shared = np.empty((self.rounds, start.size)), np.empty((self.rounds, start.size))
         batches: list[IntArray] = []
         current = start.copy()
@@ -265,8 +252,7 @@ class Training(ValueObject):
             for index in range(self.rounds):
                 before[index] = current
                 members = self._drawn(root, index, len(x))
-                stream = np.random.default_rng(random_streams.stream_words(root, (_NOISE, index), 4))
-                shared[index] = self._round(current, x, y, members, stream)
+                shared[index] = self._round(current, x, y, members, _generator(root, _NOISE, index))
                 following = self._following(current, shared[index])
                 if not np.isfinite(following).all():
                     raise NotConvergedError(
@@ -285,13 +271,9 @@ class Training(ValueObject):
             close()
         return done()
 
-    def _start(self, root: Any) -> FloatArray:
-        made = self.model.initial(np.random.default_rng(random_streams.stream_words(root, (_INITIAL,), 4)))
-        return checked_weights(self.model, made)
-
     def _drawn(self, root: Any, index: int, n: int) -> IntArray:
         """The members of a round's batch, ascending."""
-        stream = np.random.default_rng(random_streams.stream_words(root, (_BATCH, index), 4))
+        stream = _generator(root, _BATCH, index)
         if self.batch == "full":
             return np.arange(n)
         if self.batch == "poisson":
@@ -324,6 +306,10 @@ class Training(ValueObject):
             return shared.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             return before - self.learning_rate * self.local_steps * shared
+
+
+def _generator(root: Any, *key: int) -> np.random.Generator:
+    return np.random.default_rng(random_streams.stream_words(root, key, 4))
 
 
 def descent(

@@ -353,10 +353,8 @@ class GradientMatching(ValueObject):
                     "without such records."
                 )
         self._set(
-            restarts=validate.count("restarts", restarts),
-            max_evaluations=validate.count("max_evaluations", max_evaluations, 2, 2**31 - 1),
-            bounds=(float(limits[0]), float(limits[1])),
-            public_records=public,
+            restarts=validate.count("restarts", restarts), bounds=(float(limits[0]), float(limits[1])),
+            max_evaluations=validate.count("max_evaluations", max_evaluations, 2, 2**31 - 1), public_records=public,
         )
 
     def reconstruct(
@@ -538,23 +536,17 @@ class _MatchingProblem:
         slack = _OUTSIDE * (high - low if math.isfinite(high - low) else 1.0)
         return bool(np.all((records >= low - slack) & (records <= high + slack)))
 
-    def _of_one_record(self) -> tuple[FloatArray, float] | None:
-        """The record in closed form, where there is one."""
-        if not isinstance(self.seen.model, LayeredModel):
-            return None
-        try:
-            record = invert_single_record(self.seen.model, self.target).records
-        except DomainError:
-            return None
-        return record, self.distance(record)
-
     def in_row_space(self, many: int, stream: np.random.Generator) -> tuple[FloatArray, float] | None:
         """Records spanned by the rows of the first layer's target, where these span those of the batch."""
         size, model = len(self.labels), self.seen.model
         if self.seen.variance > 0.0 or not isinstance(model, LayeredModel):
             return None
         if size == 1:
-            return self._of_one_record()
+            try:
+                record = invert_single_record(model, self.target).records  # in closed form, where there is one
+            except DomainError:
+                return None
+            return record, self.distance(record)
         rows = model.matrices(self.target)[0]
         if size >= len(rows):
             return None

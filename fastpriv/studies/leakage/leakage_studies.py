@@ -62,7 +62,7 @@ from .privacy_estimates import (
     match_to_pool,
 )
 from .protections import Protection
-from .trainable_models import checked_labels, checked_model, checked_records, checked_weights
+from .trainable_models import checked_labels, checked_model, checked_records, checked_weights, described
 
 __all__ = [
     "ExactLeakage", "LeakageDesign", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "guessing_remark",
@@ -415,7 +415,12 @@ def leakage_study(
     if plan.weights is None:
         starts = np.array([model.initial(_generator(root, _WEIGHTS, m)) for m in range(models)])
     else:
-        starts = np.array([checked_weights(model, row) for row in _rows("weights", plan.weights, models)])
+        rows = validate.real("weights", plan.weights, "finite numbers", np.isfinite)
+        if rows.ndim != 2 or len(rows) != models:
+            raise ShapeError(
+                f"weights must have one row a model, {models}; got shape {rows.shape}. Pass starting weights of each."
+            )
+        starts = np.array([checked_weights(model, row) for row in rows])
     unprotected = Training(model, rounds=plan.rounds, local_steps=plan.local_steps, learning_rate=plan.learning_rate,
                            batch="full", share=plan.share)
     trainings = tuple(unprotected.under(protection) for protection in grid.values())
@@ -424,7 +429,7 @@ def leakage_study(
              for kind, count in ((_ATTACK, attacks), (_UPDATE, 1)) for t in range(count)]
     # what a store belongs to: keys of cells have the protections and models, and estimates are made anew
     belongs = {
-        "attack": _described(attacker), "pool": int(chosen.size), "batch_size": int(members.size),
+        "attack": described(attacker), "pool": int(chosen.size), "batch_size": int(members.size),
         "training": repr(unprotected), "threshold": farthest,
         "rng": int(rng) if isinstance(rng, (int, np.integer)) else None,
     }
@@ -468,7 +473,7 @@ class _Cells:
         updates = self.updates(task)
         if task.kind == _UPDATE:
             return self.update(task, updates)
-        words = _digest_words(repr(self.trainings[task.protection].protection).encode())
+        words = _digest_words(self.trainings[task.protection].protection)
         stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
         result = self.attack.reconstruct(updates, rng=stream)
         named = match_to_pool(result.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
@@ -485,9 +490,7 @@ class _Cells:
         """The updates of the batch that are attacked: the same for all attacks on a model."""
         members = self.pool[self.batch]
         return self.trainings[task.protection].run(
-            self.records[members],
-            self.labels[members],
-            rng=_stream(self.root, _UPDATE, task.model),
+            self.records[members], self.labels[members], rng=random_streams.stream(self.root, _UPDATE, task.model),
             weights=self.starts[task.model],
         )
 
@@ -497,7 +500,7 @@ class _Cells:
         mean = model.gradient(updates.before[0], self.records[members], self.labels[members])
         length = float(np.linalg.norm(mean))
         distortion = float(np.linalg.norm(updates.gradient(0) - mean)) / length if length > 0 else math.nan
-        stream = _stream(self.root, _UPDATE, task.model, *_digest_words(repr(updates.training.protection).encode()))
+        stream = random_streams.stream(self.root, _UPDATE, task.model, *_digest_words(updates.training.protection))
         result = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
         return np.concatenate([[distortion], result])
 
@@ -618,17 +621,14 @@ def _study(
         if kind == _ATTACK:
             attributions[c, m, t] = result[:size]
             if not m and not t:
-                examples.append(
-                    ReconstructionExample(
-                        list(grid)[c], result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
-                    )
-                )
+                records, recovered_records = result[2 * size :].reshape(size, -1), result[size : 2 * size] == 1.0
+                examples.append(ReconstructionExample(list(grid)[c], records, recovered_records))
         else:
             details[c, m] = result
     estimates = [
         bayesian_privacy_estimate(
             attributions[c], cells.pool.size, batch=cells.batch, pseudo_count=plan.pseudo_count,
-            confidence=plan.confidence, rng=_stream(cells.root, _ESTIMATE),
+            confidence=plan.confidence, rng=random_streams.stream(cells.root, _ESTIMATE),
         )
         for c in range(len(grid))
     ]
@@ -751,21 +751,6 @@ def _indices(name: str, value: Any, total: int, stream: np.random.Generator) -> 
     return np.sort(named)
 
 
-def _rows(name: str, value: Any, count: int) -> Any:
-    table = validate.real(name, value, "finite numbers", np.isfinite)
-    if table.ndim != 2 or len(table) != count:
-        raise ShapeError(
-            f"{name} must have one row a model, {count}; got shape {table.shape}. Pass starting weights of each."
-        )
-    return table
-
-
-def _described(thing: Any) -> str:
-    """A repr without an address."""
-    text = repr(thing)
-    return type(thing).__qualname__ if " at 0x" in text else text
-
-
 def _cell_key(task: _Task, cells: _Cells) -> int:
     """The place of a cell in the store: by its settings alone, so that a grid may grow."""
     guard, start = cells.trainings[task.protection].protection, cells.starts[task.model]
@@ -773,15 +758,11 @@ def _cell_key(task: _Task, cells: _Cells) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
-def _digest_words(text: bytes) -> tuple[int, int]:
-    """Two words of 32 bits that stand for a text in the key of a stream."""
-    digest = hashlib.blake2b(text, digest_size=8).digest()
+def _digest_words(protection: Protection) -> tuple[int, int]:
+    """Two words of 32 bits that stand for a protection in the key of a stream."""
+    digest = hashlib.blake2b(repr(protection).encode(), digest_size=8).digest()
     return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")
 
 
-def _stream(root: SeedSequence, *key: int) -> SeedSequence:
-    return SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
-
-
 def _generator(root: SeedSequence, *key: int) -> np.random.Generator:
-    return np.random.default_rng(_stream(root, *key))
+    return np.random.default_rng(random_streams.stream(root, *key))

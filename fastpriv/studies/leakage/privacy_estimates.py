@@ -42,10 +42,11 @@ from ...base.numerics import BoolArray, FloatArray, IntArray, jensen_shannon_gen
 from ...base.random_streams import RNGLike
 from ...conversions import c2_from_mbp
 from ...kernels import matrix_product
-from ...sampling.statistics.intervals import binomial_interval
+from ...sampling.statistics.intervals import binomial_interval, estimate_around
 
 __all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate", "match_to_pool"]
 
+_METHOD = "attacks on releases"  # of all estimates but those of random attributions
 _FARTHEST = 1e150  # a distance whose square is a double; what is farther away is no match
 _WEIGHTINGS = 2000  # of the releases: the ends of an interval of 0.95 are the 50th of them, within a tenth of its width
 _NULL_DRAWS = 200  # studies with random attributions: five of them beyond each end of their range
@@ -243,8 +244,8 @@ def bayesian_privacy_estimate(
             f"batch must name {named.shape[2]} different records, as many as an attack; got {validate.shown(batch)}. "
             "Pass the records that the releases were computed from."
         )
-    smoothing = validate.scalar("pseudo_count", pseudo_count, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-    level = validate.scalar("confidence", confidence, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
+    smoothing = validate.positive("pseudo_count", pseudo_count)
+    level = validate.open_probability("confidence", confidence)
     generator = random_streams.generator(rng)
     hits = (named[..., None, :] == members[:, None]).any(axis=-1)
     others = math.fsum(np.delete(prior, members).tolist())
@@ -254,18 +255,13 @@ def bayesian_privacy_estimate(
     nulls = _null_values(counts, members, prior, smoothing, generator)
     total = named.shape[1] * named.shape[2]
     return BayesianPrivacyEstimate(
-        kappa_1=_beliefs(counts, weights, members, prior, level),
-        c1=_c1(counts, weights, level),
-        kappa_3=kappa_3,
-        c2=c2_from_mbp(kappa_3),
+        kappa_1=_beliefs(counts, weights, members, prior, level), c1=_c1(counts, weights, level),
+        kappa_3=kappa_3, c2=c2_from_mbp(kappa_3),
         recovered=_mean_over_releases(counts.hits.sum(axis=1) / total, weights, level),
         whole_batch=_mean_over_releases(1.0 - counts.incomplete / named.shape[1], weights, level),
-        c1_null=_range(nulls[0], "1", level),
-        kappa_3_null=_range(nulls[1], "nats", level),
+        c1_null=_range(nulls[0], "1", level), kappa_3_null=_range(nulls[1], "nats", level),
         smoothing=smoothing / (total + smoothing),
-        releases=named.shape[0],
-        attacks=named.shape[1],
-        batch_size=named.shape[2],
+        releases=named.shape[0], attacks=named.shape[1], batch_size=named.shape[2],
     )
 
 
@@ -361,7 +357,7 @@ def _c1(counts: _Counts, weights: FloatArray, level: float) -> Estimate:
     seen = matrix_product.product(weights[:, :-1], excess.T)
     low = float(_ends(average_bayesian_privacy(seen, cells), level, "lower"))
     high = float(_ends(average_bayesian_privacy(seen + weights[:, -1:] * everything, cells), level, "upper"))
-    return _statistical(value, low, high, "1", level)
+    return estimate_around(value, low, high, "1", _METHOD, level)
 
 
 def _beliefs(counts: _Counts, weights: FloatArray, members: IntArray, prior: FloatArray, level: float) -> Estimate:
@@ -375,14 +371,14 @@ def _beliefs(counts: _Counts, weights: FloatArray, members: IntArray, prior: Flo
     most = 1.0 / size + (size - 1) / size * counts.prior
     lower[members] = _ends(seen, level, "lower")
     upper[members] = _ends(seen + weights[:, -1:] * most, level, "upper")
-    return _statistical(value, lower, upper, "probability", level)
+    return estimate_around(value, lower, upper, "probability", _METHOD, level)
 
 
 def _mean_over_releases(rates: FloatArray, weights: FloatArray, level: float) -> Estimate:
     """Mean of numbers in [0, 1], one a release."""
     seen = matrix_product.product(weights[:, :-1], rates[None])[:, 0]
     low, high = _ends(seen, level, "lower"), _ends(seen + weights[:, -1], level, "upper")
-    return _statistical(float(rates.mean()), float(low), min(float(high), 1.0), "probability", level)
+    return estimate_around(float(rates.mean()), float(low), min(float(high), 1.0), "probability", _METHOD, level)
 
 
 def _largest_log_ratio(counts: _Counts, pseudo_count: float, level: float) -> Estimate:
@@ -404,7 +400,7 @@ def _largest_log_ratio(counts: _Counts, pseudo_count: float, level: float) -> Es
         least = float(np.log(rate / (size * counts.prior)).max())
     if counts.others > 0.0:
         least = max(least, float(-np.log(misses).min()))
-    return _statistical(value, min(max(least, 0.0), value), max(above, below, value), "nats", level)
+    return estimate_around(value, min(max(least, 0.0), value), max(above, below, value), "nats", _METHOD, level)
 
 
 def _null_values(
@@ -438,16 +434,7 @@ def _random_records(shape: tuple[int, int], size: int, prior: FloatArray, rng: n
 
 def _range(samples: FloatArray, unit: Any, level: float) -> Estimate:
     lower, upper = (float(_ends(samples, level, side)) for side in ("lower", "upper"))
-    return _statistical(float(samples.mean()), lower, upper, unit, level, "random attributions")
-
-
-def _statistical(
-    value: Any, lower: Any, upper: Any, unit: Any, level: float, method: str = "attacks on releases"
-) -> Estimate:
-    return Estimate(
-        value, np.minimum(lower, value), np.maximum(upper, value), kind="statistical", unit=unit, method=method,
-        confidence=level,
-    )
+    return estimate_around(float(samples.mean()), lower, upper, unit, "random attributions", level)
 
 
 def _matched(records: FloatArray, pool: FloatArray, largest: float) -> IntArray:

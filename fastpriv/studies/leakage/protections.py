@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,9 +77,7 @@ class Protection:
 
     def __post_init__(self) -> None:
         clips = {
-            name: None
-            if value is None
-            else validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+            name: None if value is None else validate.positive(name, value)
             for name, value in (("clip_example", self.clip_example), ("clip_batch", self.clip_batch))
         }
         size = validate.scalar("scale", self.scale, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
@@ -91,8 +88,7 @@ class Protection:
                 "'gaussian' or 'laplace', and its scale."
             )
         checked = clips | {
-            "noise": kind,
-            "scale": size,
+            "noise": kind, "scale": size,
             "keep_fraction": validate.scalar(
                 "keep_fraction", self.keep_fraction, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
             ),
@@ -116,11 +112,8 @@ class Protection:
             Number of records that the sum is divided by: the size of fixed batches, the expected one of Poisson ones.
         """
 
-        def positive(name: str, value: Any) -> float:
-            return validate.scalar(name, value, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-
-        longest, multiplier = positive("clip", clip), positive("noise_multiplier", noise_multiplier)
-        deviation = multiplier * longest / positive("batch_size", batch_size)
+        longest, multiplier = validate.positive("clip", clip), validate.positive("noise_multiplier", noise_multiplier)
+        deviation = multiplier * longest / validate.positive("batch_size", batch_size)
         validate.scalar("clip * noise_multiplier / batch_size", deviation, "finite", np.isfinite)
         return cls(clip_example=longest, noise="gaussian", scale=deviation, every_step=True)
 

@@ -75,9 +75,7 @@ def read_records(
         does not fit.
     """
     file = validate.path("path", path)
-    if not file.is_file():
-        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
-        raise fault(f"path must be an existing file; got {str(file)!r}. Check the path.")
+    validate.existing_file("path", file)
     if file.suffix == ".npz" and (label is not None or any(item is not None for item in dialect.values())):
         raise DomainError(
             f"label and the options of CSV files must be left out for .npz; got {str(file)!r}, which names its labels."

@@ -17,6 +17,7 @@ from ..kernels import _layered_model
 
 __all__ = [
     "TrainableModel", "checked_label_logits", "checked_labels", "checked_model", "checked_records", "checked_weights",
+    "described",
 ]
 
 # Attributes and methods that every model must have.
@@ -87,6 +88,12 @@ def checked_model(model: Any) -> Any:
             f"{', '.join(lacking)}. Take SoftmaxRegression or MultilayerPerceptron, or wrap yours in TorchModel."
         )
     return model
+
+
+def described(thing: Any) -> str:
+    """The repr of an object, or the name of its class where that repr is none of its own, but an address."""
+    text = repr(thing)
+    return type(thing).__qualname__ if " at 0x" in text else text
 
 
 def checked_weights(model: Any, weights: ArrayLike, name: str = "weights") -> FloatArray:

@@ -179,7 +179,7 @@ class FixedThresholdLRT(_ReferenceAttack):
     def __init__(self, panel: Panel, references: Panel, *, alpha: float = 0.05, e0: float | None = None) -> None:
         self.panel, self.references = panel, references
         checked_references(panel, references)
-        self.alpha = validate.scalar("alpha", alpha, "between 0 and 1, exclusive", lambda a: (a > 0) & (a < 1))
+        self.alpha = validate.open_probability("alpha", alpha)
         self.e0 = (
             0.5 / references.n_people
             if e0 is None
@@ -228,13 +228,9 @@ class FixedThresholdLRT(_ReferenceAttack):
             raise unfitted(self)
         return np.asarray(self.scores(released) > self.threshold)
 
-    def _ratios(self, people: Panel, rows: FloatArray) -> FloatArray:
-        """LRS of people at each release, shape (R, n)."""
-        weights, constants = _likelihood_ratio.ratio_weights(rows, self._log_odds, self._log_rest, self.e0)
-        return np.asarray(people.products(weights.T).T + constants[:, None])
-
     def _scores(self, rows: FloatArray) -> FloatArray:
-        return -self._ratios(self.panel, rows)
+        weights, constants = _likelihood_ratio.ratio_weights(rows, self._log_odds, self._log_rest, self.e0)
+        return np.asarray(-(self.panel.products(weights.T).T + constants[:, None]))
 
     def _gradient(self, rows: FloatArray, weights: FloatArray) -> FloatArray:
         x = np.clip(rows, self.e0, 1.0 - self.e0)  # the score has the derivative (d - x) / (x (1 - x))

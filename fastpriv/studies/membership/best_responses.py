@@ -125,26 +125,19 @@ def best_response(
             raise unfitted(attacker)
         threshold = attacker.threshold
     level = validate.scalar("threshold", threshold, "a number", lambda x: ~np.isnan(x))
-    cost = None if price is None else validate.scalar("price", price, "at least 0 and finite", _at_least_zero)
-    budget = (
+    cost, budget = (
         None
-        if utility_budget is None
-        else validate.scalar("utility_budget", utility_budget, "at least 0 and finite", _at_least_zero)
+        if value is None
+        else validate.scalar(name, value, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
+        for name, value in (("price", price), ("utility_budget", utility_budget))
     )
     response = _BestResponse(
-        attacker, cost, budget, float(level), validate.scalar("gamma", gamma, "between 0 and 1", _probability),
+        attacker, cost, budget, float(level),
+        validate.scalar("gamma", gamma, "between 0 and 1", lambda x: (x >= 0) & (x <= 1)),
         attribute_weights_over_count(attribute_weights, attacker.panel.n_attributes),
         validate.count("iterations", iterations),
     )
     return GeneratorNoise(response, 1, dither)
-
-
-def _at_least_zero(x: Any) -> Any:
-    return (x >= 0) & np.isfinite(x)
-
-
-def _probability(x: Any) -> Any:
-    return (x >= 0) & (x <= 1)
 
 
 class _ReleaseProblems(NamedTuple):
@@ -251,9 +244,7 @@ class _BestResponse:
         enough = 2.0 * np.max(ratios, axis=1, keepdims=True)  # nothing is left at that height, however it is rounded
         budget = self.budget
         _, enough = bisect(
-            lambda height: (np.abs(shrunk(height)) @ self.weights <= budget)[:, None],
-            np.zeros_like(enough),
-            enough,
+            lambda height: (np.abs(shrunk(height)) @ self.weights <= budget)[:, None], np.zeros_like(enough), enough,
             _BISECTIONS,
         )
         met = np.abs(inside) @ self.weights <= self.budget

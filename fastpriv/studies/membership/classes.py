@@ -43,6 +43,10 @@ class MembershipClasses(NamedTuple):
     member: FloatArray
     other: FloatArray
 
+    def joint(self, side: FloatArray) -> FloatArray:
+        """P(g and b_k = 1) of each class and person, shape (G, K), of ``member``; P(g and b_k = 0) of ``other``."""
+        return np.asarray((self.weights * side)[self.type_of].T)
+
 
 def type_sizes(panel: Panel, prior: MembershipPrior) -> tuple[IntArray, IntArray, IntArray]:
     """Type of each person, sizes of the types, and one person of each."""

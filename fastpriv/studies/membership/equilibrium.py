@@ -32,14 +32,22 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Result
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure, next_above, next_below
 from ...base.random_streams import RNGLike
+from ...base.values import distinct_rows
 from ...capacity import rate_distortion
 from ...channels import Channel
-from .frequency_types import PRIOR_ROUNDING, FrequencyTypes, person_entropies
+from .classes import MembershipClasses, membership_classes
 from .panels import Panel, member_frequencies
 from .priors import MembershipPrior
 from .releases import SimulatedReleases
 
 __all__ = ["MembershipEquilibrium", "membership_equilibrium"]
+
+_MOST_PEOPLE = 20  # 2^20 memberships are grouped by their frequencies in seconds
+# bound: tested by membership/test_equilibrium - relative error of the probability of a membership, and of the sums of
+#    such over the memberships of a type
+_PRIOR_ROUNDING = 4096 * UNIT_ROUNDOFF
+# bound: proved - relative error of a difference of logarithms, each at most 745, beside a logarithm of at most 2
+_LOGARITHM_ROUNDING = 2048 * UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -143,9 +151,9 @@ class MembershipEquilibrium(Result):
                 f"released must have {self.releases.shape[1]} entries a release; got shape {r.shape}. Pass what "
                 "simulate gives."
             )
-        types = FrequencyTypes.of(self.panel, self.prior)
+        classes = _frequency_classes(self.panel, self.prior)
         cells = np.asarray(self.channel.matrix(), dtype=float)
-        marginals = (cells.T @ types.members) / (types.probabilities @ cells)[:, None]
+        marginals = (cells.T @ classes.joint(classes.member)) / (classes.weights @ cells)[:, None]
         return np.asarray(marginals[_row_numbers(self.releases, r.reshape(-1, r.shape[-1]))].reshape(*r.shape[:-1], -1))
 
 
@@ -208,20 +216,18 @@ def membership_equilibrium(
             "slope must be given if utility_budget is not, and only then; got both or neither. Give one of them."
         )
     weights = attribute_weights_over_count(attribute_weights, panel.n_attributes)
-    types = FrequencyTypes.of(panel, prior)
-    grid = _grid_of_releases(types.frequencies)
+    classes = _frequency_classes(panel, prior)
+    grid = _grid_of_releases(classes.frequencies)
     validate.memory(
-        f"releases of {len(types.probabilities)} x {len(grid)} cells",
-        60 * len(grid) * len(types.probabilities),
+        f"releases of {len(classes.weights)} x {len(grid)} cells", 60 * len(grid) * len(classes.weights),
         "Take fewer attributes or people.",
     )
-    distortion = np.zeros((len(types.probabilities), len(grid)))
+    distortion = np.zeros((len(classes.weights), len(grid)))
     for column, weight in enumerate(weights):
-        distortion += weight * np.abs(types.frequencies[:, column, None] - grid[:, column])
+        distortion += weight * np.abs(classes.frequencies[:, column, None] - grid[:, column])
     point = validate.with_argument_name(
-        "level",
-        "utility_budget",
-        lambda: rate_distortion(types.probabilities, distortion, slope=slope, level=utility_budget, atol=atol),
+        "level", "utility_budget",
+        lambda: rate_distortion(classes.weights, distortion, slope=slope, level=utility_budget, atol=atol),
     )
     rounding = 8 * UNIT_ROUNDOFF * point.slope * float(weights.sum())  # of the frequencies and their differences
     rate, lagrangian = _widened(point.rate, rounding), _widened(point.lagrangian, rounding)
@@ -231,10 +237,26 @@ def membership_equilibrium(
         max(float(h.value) - value, 0.0), max(next_below(float(h.lower) - upper), 0.0),
         max(next_above(float(h.upper) - lower), 0.0), kind="certified", unit="nats", method=rate.method,
     )
-    constant = float((types.probabilities @ distortion).min())
+    constant = float((classes.weights @ distortion).min())
     return MembershipEquilibrium(
-        rate, risk, _marginal_risk(types, point.channel.matrix()), point.distortion, lagrangian, constant,
-        point.slope, types.frequencies, grid[point.reproductions], point.channel, panel, prior,
+        rate, risk, _marginal_risk(classes, point.channel.matrix()), point.distortion, lagrangian, constant,
+        point.slope, classes.frequencies, grid[point.reproductions], point.channel, panel, prior,
+    )
+
+
+def _frequency_classes(panel: Panel, prior: MembershipPrior) -> MembershipClasses:
+    """The memberships grouped by their frequencies, in increasing order of these."""
+    if panel.n_people > _MOST_PEOPLE:
+        raise DomainError(
+            f"panel must have at most {_MOST_PEOPLE} people for an exact equilibrium; got {panel.n_people}. Select "
+            "some of them."
+        )
+    classes = membership_classes(panel, prior, False)
+    assert classes is not None  # there are fewer memberships than classes that are listed
+    order = np.argsort(distinct_rows(classes.frequencies)[1])
+    return classes._replace(
+        weights=classes.weights[order], frequencies=classes.frequencies[order], member=classes.member[:, order],
+        other=classes.other[:, order],
     )
 
 
@@ -260,9 +282,7 @@ def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArra
     if weights is None:
         return np.full(m, 1.0 / m)
     values = validate.vector(
-        "attribute_weights",
-        weights,
-        "finite numbers of at least 0 and at most 1e300",
+        "attribute_weights", weights, "finite numbers of at least 0 and at most 1e300",
         lambda x: (x >= 0) & (x <= 1e300),
     )
     if values.size != m:
@@ -272,9 +292,9 @@ def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArra
     return values / m
 
 
-def _marginal_risk(types: FrequencyTypes, cells: FloatArray) -> Estimate:
+def _marginal_risk(classes: MembershipClasses, cells: FloatArray) -> Estimate:
     """sum_k H(b_k | R) of a channel from the types."""
-    entropies, errors = person_entropies(cells.T @ types.members, cells.T @ types.others)
+    entropies, errors = _person_entropies(*(cells.T @ classes.joint(side) for side in (classes.member, classes.other)))
     error = float(errors.sum()) + 2.0 * sum(cells.shape) * UNIT_ROUNDOFF * float(entropies.sum())
     value, lower, upper = enclosure(float(entropies.sum()), error, 0.0)
     return Estimate(value, lower, upper, kind="certified", unit="nats", method="sum over releases")
@@ -283,8 +303,21 @@ def _marginal_risk(types: FrequencyTypes, cells: FloatArray) -> Estimate:
 def _widened(estimate: Estimate, error: float) -> Estimate:
     """The estimate with bounds that also hold for what the probabilities and the distortions were before rounding."""
     value, lower, upper = estimate.floats()
-    error += PRIOR_ROUNDING * (1.0 + abs(value))
+    error += _PRIOR_ROUNDING * (1.0 + abs(value))
     return Estimate(
         max(value, 0.0), max(next_below(lower - error), 0.0), next_above(upper + error),
         kind=estimate.kind, unit=estimate.unit, method=estimate.method,
     )
+
+
+def _person_entropies(members: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """H(b_k | g) of each person, of J_g1 and J_g0 in rows, and its error for sums of as many terms as there are rows.
+
+    The entropy is a sum of nonnegative terms, and to first order an error of all J relative to themselves moves it by
+    as much of itself.
+    """
+    larger, smaller = np.maximum(members, others), np.minimum(members, others)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = (larger + smaller) * np.log1p(smaller / larger) + smaller * (np.log(larger) - np.log(smaller))
+    entropies = np.where(smaller > 0.0, terms, 0.0).sum(axis=0)
+    return entropies, 2.0 * (_LOGARITHM_ROUNDING + len(members) * UNIT_ROUNDOFF + _PRIOR_ROUNDING) * entropies

@@ -28,6 +28,7 @@ of quantiles); Yeom et al. 2018 (membership advantage).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,18 +38,19 @@ from scipy import special
 
 from ...base import random_streams, validate
 from ...base.errors import DomainError, ShapeError
-from ...base.estimate import Estimate, Result, Unit
+from ...base.estimate import Estimate, Result
 from ...base.inverse import bisect
 from ...base.numerics import BoolArray, FloatArray, IntArray, next_above
 from ...sampling.statistics.confidence_sequences import BoundedMean
 from ...sampling.statistics.fixed_samples import bounded_mean_interval, ratio_lower_bound
-from ...sampling.statistics.intervals import binomial_interval
+from ...sampling.statistics.intervals import binomial_interval, estimate_around
 from ..kernels import _concordance
 from .attackers import empirical_threshold
 from .panels import membership_array
 
 __all__ = [
-    "AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "mean_over_simulations", "open_probability", "roc_curve",
+    "AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "mean_over_simulations", "roc_curve",
+    "scores_and_membership",
 ]
 
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
@@ -168,7 +170,7 @@ def auc(scores: ArrayLike, membership: ArrayLike) -> float | FloatArray:
     >>> auc([0.1, 0.4, 0.35, 0.8], [False, False, True, True])
     0.75
     """
-    x, b = _outcomes(scores, membership)
+    x, b = scores_and_membership(scores, membership)
     twice, members = _counted(x.reshape(-1, x.shape[-1]), b.reshape(-1, x.shape[-1]))
     pairs = members * (x.shape[-1] - members)
     if not pairs.all():
@@ -219,7 +221,7 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
     ([0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0])
     """
     x, b = _of_releases(scores, membership)
-    level = open_probability("confidence", confidence)
+    level = validate.open_probability("confidence", confidence)
     flat, member = x.ravel(), b.ravel()
     order = np.argsort(-flat, kind="stable")
     ordered = flat[order]
@@ -238,7 +240,7 @@ def roc_curve(scores: ArrayLike, membership: ArrayLike, *, confidence: float = 0
         # rates rise along the curve
         lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         method = "counts, band of bets on half the releases"
-        bands.append(_with_interval(rate, lower, upper, level, "probability", method))
+        bands.append(estimate_around(rate, lower, upper, "probability", method, level))
     return RocCurve(bands[0], bands[1], thresholds)
 
 
@@ -297,9 +299,9 @@ def evaluate_attack(
     0.370 [0.318, 0.434] 0.375 [0.332, 0.429]
     """
     x, b = _of_releases(scores, membership)
-    level = open_probability("confidence", confidence)
+    level = validate.open_probability("confidence", confidence)
     posterior = validate.flag("posterior", posterior)
-    rate = open_probability("fpr", fpr)
+    rate = validate.open_probability("fpr", fpr)
     weights = validate.real("gamma", gamma, "between 0 and 1, exclusive", lambda p: (p > 0) & (p < 1))
     if posterior and not ((x >= 0.0) & (x <= 1.0)).all():
         worst = float(x[(x < 0.0) | (x > 1.0)][0])
@@ -334,7 +336,7 @@ def _bwma_of_posteriors(x: FloatArray, b: BoolArray, gamma: FloatArray, level: f
         result = bounded_mean_interval(gains, level, low=-g, high=1.0 - g, outcomes=x.size)
         numbers.append(np.array(result) * x.shape[1])
     value, lower, upper = np.array(numbers).reshape(-1, 3).T
-    return _with_interval(value, lower, upper, level, "1", "BWMA of posteriors above gamma, bets on releases")
+    return estimate_around(value, lower, upper, "1", "BWMA of posteriors above gamma, bets on releases", level)
 
 
 def mean_over_simulations(values: FloatArray, level: float, method: str = "simulated releases") -> Estimate:
@@ -343,15 +345,7 @@ def mean_over_simulations(values: FloatArray, level: float, method: str = "simul
     if math.isfinite(mean) and values.size > 1:
         quantile = float(special.stdtrit(values.size - 1, 0.5 + 0.5 * level))
         half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
-    return _with_interval(mean, max(mean - half, 0.0), mean + half, level, "1", method)
-
-
-def _with_interval(value: Any, lower: Any, upper: Any, level: float, unit: Unit, method: str) -> Estimate:
-    """An estimate whose interval is widened to its value, which may come from other data than the bounds."""
-    return Estimate(
-        value, np.minimum(lower, value), np.maximum(upper, value), kind="statistical", unit=unit, method=method,
-        confidence=level,
-    )
+    return estimate_around(mean, max(mean - half, 0.0), mean + half, "1", method, level)
 
 
 class _Outcomes:
@@ -428,8 +422,6 @@ def lower_ratio(hits: IntArray, totals: IntArray, most: int, error: float) -> Fl
     total = int(totals.sum())
     if total == 0 or not hits.size:
         return np.zeros(hits.shape[1])
-    if most == 1:
-        return np.asarray(binomial_interval(hits.sum(axis=0), total, 1.0 - error, "lower").lower)
     if hits.shape[1] <= _SHARP_COLUMNS and len(hits) <= _SHARP_RELEASES:
         outcomes = len(hits) * most
         return np.array([ratio_lower_bound(row, totals, most, error, outcomes=outcomes) for row in hits.T])
@@ -459,7 +451,7 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
         rows = outcomes.groups_of_targets(_TARGETS_PER_ROOT)
         areas = auc(np.hstack(rows), np.arange(rows[0].shape[1] + rows[1].shape[1]) < rows[0].shape[1])
         _, lower, upper = bounded_mean_interval(areas, level, outcomes=rows[0].size)
-        return _with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of targets")
+        return estimate_around(value, lower, upper, "probability", "Mann-Whitney, bets on groups of targets", level)
     size = min(max(2, len(x) // _GROUPS), _LARGEST_GROUP)
     groups = len(x) // size
     if groups:
@@ -474,7 +466,7 @@ def _pooled_auc(outcomes: _Outcomes, level: float) -> Estimate:
             ratio_lower_bound(hits, totals, most, error, outcomes=x.size) for hits in (across, totals - across)
         )
         upper = 1.0 - remainder
-    return _with_interval(value, lower, upper, level, "probability", "Mann-Whitney, bets on groups of releases")
+    return estimate_around(value, lower, upper, "probability", "Mann-Whitney, bets on groups of releases", level)
 
 
 def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate, str]:
@@ -495,11 +487,11 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
     bounded = missed(math.nan)
     least = -math.inf
     if exceeded(distinct[0]):
-        least = above[_first_true(len(distinct), lambda i: not exceeded(above[i]))]
+        least = above[bisect_left(range(len(distinct)), True, key=lambda i: not exceeded(above[i]))]
     upper = outcomes.rate_bounds(1, np.array([least]), error)[1][0]
     lower = 0.0
     if bounded:
-        highest = above[_first_true(len(distinct), lambda i: missed(distinct[i])) - 1]
+        highest = above[bisect_left(range(len(distinct)), True, key=lambda i: missed(distinct[i])) - 1]
         lower = outcomes.rate_bounds(1, np.array([highest]), error)[0][0]
     value = np.mean(outcomes.scores[outcomes.membership] > empirical_threshold(others, fpr))
     remark = ""
@@ -508,24 +500,12 @@ def _tpr_at_fpr(outcomes: _Outcomes, fpr: float, level: float) -> tuple[Estimate
         few = _FEW_OUTCOMES.format(len(others), needed) if outcomes.people == 1 else _FEW_PEOPLE.format(len(totals))
         remark = f"no threshold is proved to have an FPR of at most {fpr:g}: {few}; the lower bound of the TPR is 0"
     method = "quantile of non-members by tests at each threshold" + (f"; {remark}" if remark else "")
-    return _with_interval(float(value), lower, upper, level, "probability", method), remark
+    return estimate_around(float(value), lower, upper, "probability", method, level), remark
 
 
 def _next_threshold(scores: FloatArray) -> FloatArray:
     """Thresholds above each score and not above any higher one; NaN, which no score reaches, above infinity."""
     return np.where(np.isposinf(scores), math.nan, next_above(scores))
-
-
-def _first_true(count: int, condition: Any) -> int:
-    """The first index in ``range(count)`` at which a condition that stays true holds; ``count`` if it never does."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if condition(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _best_threshold(
@@ -571,7 +551,7 @@ def _best_threshold(
             lower = np.maximum(reward * lowest - price * highest, 0.0)
     value = np.clip(value, 0.0, reward)
     method = f"{name} of the best threshold: chosen by half the releases, judged by the others; band above"
-    return _with_interval(value * scale, lower * scale, np.minimum(upper, reward) * scale, level, "1", method)
+    return estimate_around(value * scale, lower * scale, np.minimum(upper, reward) * scale, "1", method, level)
 
 
 def _band_thresholds(scores: FloatArray, membership: BoolArray, levels: FloatArray = _BAND_LEVELS) -> FloatArray:
@@ -593,12 +573,7 @@ def _counted(x: FloatArray, b: BoolArray) -> tuple[IntArray, IntArray]:
     return twice, members
 
 
-def open_probability(name: str, value: Any) -> float:
-    """A number strictly between 0 and 1."""
-    return validate.scalar(name, value, "between 0 and 1, exclusive", lambda x: (x > 0) & (x < 1))
-
-
-def _outcomes(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
+def scores_and_membership(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
     """Scores of at least one dimension without NaN, and membership of their shape."""
     x = validate.real("scores", scores, "numbers", answer=False)
     if x.ndim == 0 or x.size == 0:
@@ -614,7 +589,7 @@ def _outcomes(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
 
 def _of_releases(scores: Any, membership: Any) -> tuple[FloatArray, BoolArray]:
     """Scores and membership of shape (R, K), with both kinds present; n single targets are n releases of one."""
-    x, b = _outcomes(scores, membership)
+    x, b = scores_and_membership(scores, membership)
     if x.ndim > 2:
         raise ShapeError(
             f"scores must be of shape (n,) for single targets or (R, K) for releases; got {x.shape}. Reshape them."

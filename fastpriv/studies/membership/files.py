@@ -107,9 +107,7 @@ def read_panel(
     ending = next((item for item in sorted(_ENDINGS, key=len, reverse=True) if file.name.lower().endswith(item)), None)
     if ending is None:
         raise DomainError(f"path must end in one of {', '.join(_ENDINGS)}; got {str(file)!r}. Convert the file.")
-    if not file.is_file():
-        fault = IsADirectoryError if file.is_dir() else FileNotFoundError
-        raise fault(f"path must be an existing file; got {str(file)!r}. Check the path.")
+    validate.existing_file("path", file)
     validate.choice("missing", missing, _MISSING)
     validate.choice("multiallelic", multiallelic, _MULTIALLELIC)
     with_alleles = ending in (".bed", ".vcf", ".vcf.gz", ".bcf")

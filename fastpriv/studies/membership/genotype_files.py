@@ -204,7 +204,10 @@ def vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], 
     # The library hands out a record that it could not parse if the header does not declare its chromosome.
     for name in sorted(chromosomes.difference(calls.seqnames)):
         calls.add_to_header(f"##contig=<ID={name}>")
-    people = _samples(file, calls)
+    try:
+        people = list(calls.samples)
+    except UnicodeDecodeError as fault:
+        raise damaged_file(file, fault) from None
     if not people:
         raise DomainError(f"path must be a VCF with genotypes of people; got {str(file)!r} without any. Check it.")
 
@@ -232,13 +235,6 @@ def vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], 
                               list(alt), list(ref), list(names), start)
 
     return people, blocks()
-
-
-def _samples(file: Path, calls: Any) -> list[str]:
-    try:
-        return list(calls.samples)
-    except UnicodeDecodeError as fault:
-        raise damaged_file(file, fault) from None
 
 
 def _sites(file: Path, calls: Any) -> Iterator[Any]:

@@ -154,8 +154,7 @@ def membership_posterior(
     parallel.checked(n_jobs, progress)
     random_streams.checked(rng)
     options: dict[str, Any] = {
-        "sweeps": validate.count("sweeps", sweeps, 16),
-        "chains": validate.count("chains", chains, 1, _MOST_CHAINS),
+        "sweeps": validate.count("sweeps", sweeps, 16), "chains": validate.count("chains", chains, 1, _MOST_CHAINS),
         "temperatures": validate.count("temperatures", temperatures, 1, _MOST_CHAINS),
         "rng": rng,
         "confidence": validate.scalar(
@@ -286,18 +285,22 @@ def _enumerated(
     each = list(parallel.ordered_map(enumerated, range(count), n_jobs=n_jobs, shared=True, brief=brief))
     whole = (*shape, people)
     odds, odds_error = (np.array([entry[i] for entry in each]).reshape(whole) for i in (0, 1))
-    numbers = np.array([element[2:6] for element in each]).reshape(count, 4)
+    numbers = np.array([element[2:6] for element in each]).reshape(count, 4).T
     infinite = np.isinf(odds)
     lower, upper = (
         np.where(infinite, odds, end) for end in (next_below(odds - odds_error), next_above(odds + odds_error))
     )
     most = people * math.log(2.0) * (1 + _FEW_ROUNDINGS)
+    words: Any = {"kind": "certified", "unit": "nats", "method": "enumeration"}
+    evidence, entropy = (
+        Estimate(*enclosure(value.reshape(shape), error.reshape(shape), *range_of), **words)
+        for value, error, range_of in zip(numbers[::2], numbers[1::2], ((), (0.0, most)), strict=True)
+    )
     return MembershipPosterior(
         probabilities=_of_log_odds(odds, lower, upper),
-        log_odds=Estimate(odds, lower, upper, kind="certified", unit="nats", method="enumeration"),
+        log_odds=Estimate(odds, lower, upper, **words),
         mode=np.array([item.mode for item in each]).reshape(whole),
-        log_evidence=_certified(numbers[:, 0], numbers[:, 1], shape, "nats"),
-        entropy=_certified(numbers[:, 2], numbers[:, 3], shape, "nats", least=0.0, most=most),
+        log_evidence=evidence, entropy=entropy,
         mixed=True if shape == () else np.ones(shape, dtype=bool),
         cost={"memberships": count * 2**people},
     )
@@ -325,8 +328,7 @@ def _sampled(
             log_odds=Estimate(odds, np.minimum(low, odds), np.maximum(high, odds), unit="nats", **words),
             mode=np.array([posterior.chains.mode for posterior in posteriors]).reshape(whole),
             mixed=bool(mixed) if shape == () else mixed,
-            r_hat=r_hat,
-            effective_samples=effective,
+            r_hat=r_hat, effective_samples=effective,
             cost={"sweeps": posteriors[0].chains.log_density[0].size, "chains": options["chains"]},
         )
 
@@ -341,14 +343,6 @@ def _sampled(
             f"{LEAST_SAMPLES:g}). Take more sweeps or temperatures, or enumerate at most {MAX_PEOPLE} people."
         )
     return result(answer)
-
-
-def _certified(
-    values: FloatArray, errors: FloatArray, shape: tuple[int, ...], unit: Any, least: float = -np.inf,
-    most: float = np.inf,
-) -> Estimate:
-    bounds = enclosure(values.reshape(shape), errors.reshape(shape), least, most)
-    return Estimate(*bounds, kind="certified", unit=unit, method="enumeration")
 
 
 def _of_log_odds(value: FloatArray, lower: FloatArray, upper: FloatArray) -> Estimate:

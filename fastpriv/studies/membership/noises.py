@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -232,7 +232,53 @@ class GaussianNoise(ScaledNoise):
         return Estimate(value.value, lower.lower, upper.upper, kind="exact", unit="nats", method=value.method)
 
 
-class LaplaceNoise(ScaledNoise):
+class _PureNoise(ScaledNoise):
+    """Noise of pure privacy, whose loss is the change of the frequencies in one norm over the scale."""
+
+    __slots__ = _fields = ("scale",)
+
+    scale: float | FloatArray
+
+    def __init__(self, scale: ArrayLike) -> None:
+        self._set_parameter(scale)
+
+    @staticmethod
+    def _changes(n_attributes: int) -> int:
+        """The norm of the change of all frequencies over the change of each."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_epsilon(cls, epsilon: ArrayLike, n: ArrayLike, n_attributes: int) -> Self:
+        """The least noise that is epsilon-private where one of n members is replaced.
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive, in nats.
+        n : int or array_like of int, shape (K,)
+            Number of members; an array gives noise that depends on it.
+        n_attributes : int
+            Number of attributes m. The scale is m / (n epsilon) of Laplace noise, whose l1 sensitivity is m / n, and
+            1 / (n epsilon) of l-infinity noise: the largest change of an entry is 1 / n.
+        """
+        changes, members = cls._changes(_attributes(n_attributes)), _members(n)
+        levels = validate.flat("epsilon", epsilon, "positive and finite", lambda x: (x > 0) & (x < np.inf))
+        return cls(_least_scale(changes, members, levels))
+
+    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
+        """Largest distance of the frequencies of neighbours over the scale."""
+        scale = self._single(size)
+        if delta > 0:
+            raise DomainError(
+                f"delta must be 0 for noise of pure privacy; got {delta!r}. Its epsilon holds for every delta."
+            )
+        value, lower, upper = (self._changes(n_attributes) * x / scale for x in step.floats())
+        error = 4 * UNIT_ROUNDOFF * upper
+        method = "largest distance of the frequencies of neighbours, over the scale"
+        return Estimate(value, max(0.0, lower - error), upper + error, kind="exact", unit="nats", method=method)
+
+
+class LaplaceNoise(_PureNoise):
     """Independent Laplace noise in each entry, of density exp(-|y| / scale) / (2 scale).
 
     Parameters
@@ -252,27 +298,11 @@ class LaplaceNoise(ScaledNoise):
     LaplaceNoise(0.5)
     """
 
-    __slots__ = _fields = ("scale",)
+    __slots__ = ()
 
-    scale: float | FloatArray
-
-    def __init__(self, scale: ArrayLike) -> None:
-        self._set_parameter(scale)
-
-    @classmethod
-    def from_epsilon(cls, epsilon: ArrayLike, n: ArrayLike, n_attributes: int) -> LaplaceNoise:
-        """The least noise that is epsilon-private where one of n members is replaced: scale m / (n epsilon).
-
-        Parameters
-        ----------
-        epsilon : float
-            Positive, in nats.
-        n : int or array_like of int, shape (K,)
-            Number of members; an array gives noise that depends on it.
-        n_attributes : int
-            Number of attributes m; the l1 sensitivity is m / n.
-        """
-        return cls(_least_scale(_attributes(n_attributes), _members(n), _epsilon(epsilon)))
+    @staticmethod
+    def _changes(n_attributes: int) -> int:
+        return n_attributes
 
     def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
         return np.asarray(rng.laplace(size=shape))
@@ -286,12 +316,8 @@ class LaplaceNoise(ScaledNoise):
         with np.errstate(over="ignore"):  # to -inf
             return np.asarray((-np.abs(released - frequencies) / scale - LOG_2 - normaliser).sum(axis=-1))
 
-    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
-        """l1 distance over the scale."""
-        return _pure_epsilon(n_attributes, step, self._single(size), delta)
 
-
-class LInfinityNoise(ScaledNoise):
+class LInfinityNoise(_PureNoise):
     """Noise of density proportional to exp(-max |y_j| / scale): pure privacy with less noise than Laplace's.
 
     Parameters
@@ -317,28 +343,11 @@ class LInfinityNoise(ScaledNoise):
     LInfinityNoise(0.01)
     """
 
-    __slots__ = _fields = ("scale",)
+    __slots__ = ()
 
-    scale: float | FloatArray
-
-    def __init__(self, scale: ArrayLike) -> None:
-        self._set_parameter(scale)
-
-    @classmethod
-    def from_epsilon(cls, epsilon: ArrayLike, n: ArrayLike, n_attributes: int) -> LInfinityNoise:
-        """The least noise that is epsilon-private where one of n members is replaced: scale 1 / (n epsilon).
-
-        Parameters
-        ----------
-        epsilon : float
-            Positive, in nats.
-        n : int or array_like of int, shape (K,)
-            Number of members; an array gives noise that depends on it.
-        n_attributes : int
-            Number of attributes, on which the scale does not depend: the largest change of an entry is 1 / n.
-        """
-        _attributes(n_attributes)
-        return cls(_least_scale(1, _members(n), _epsilon(epsilon)))
+    @staticmethod
+    def _changes(n_attributes: int) -> int:
+        return 1
 
     def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
         radius = rng.standard_gamma(shape[1] + 1, size=(shape[0], 1))
@@ -354,10 +363,6 @@ class LInfinityNoise(ScaledNoise):
         with np.errstate(over="ignore"):
             distance = np.abs(released - frequencies).max(axis=-1)
             return np.array(-distance / scale - (m * (np.log(scale) + LOG_2) + math.lgamma(m + 1)))
-
-    def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
-        """l-infinity distance over the scale."""
-        return _pure_epsilon(1, step, self._single(size), delta)
 
 
 class GeneratorNoise(Noise):
@@ -469,24 +474,9 @@ def _least_scale(sensitivity: int, n: FloatArray, epsilon: FloatArray) -> FloatA
     return scales
 
 
-def _pure_epsilon(multiple: int, step: Estimate, scale: float, delta: float) -> Estimate:
-    if delta > 0:
-        raise DomainError(
-            f"delta must be 0 for noise of pure privacy; got {delta!r}. Its epsilon holds for every delta."
-        )
-    value, lower, upper = (multiple * x / scale for x in step.floats())
-    error = 4 * UNIT_ROUNDOFF * upper
-    method = "largest distance of the frequencies of neighbours, over the scale"
-    return Estimate(value, max(0.0, lower - error), upper + error, kind="exact", unit="nats", method=method)
-
-
 def _members(n: Any) -> FloatArray:
     return np.asarray(validate.integers("n", n, 1, remedy="There is at least one member.").astype(np.float64))
 
 
 def _attributes(n_attributes: Any) -> int:
     return validate.count("n_attributes", n_attributes, 1, validate.MOST_ENTRIES)
-
-
-def _epsilon(epsilon: Any) -> FloatArray:
-    return validate.flat("epsilon", epsilon, "positive and finite", lambda x: (x > 0) & (x < np.inf))

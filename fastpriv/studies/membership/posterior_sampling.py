@@ -270,18 +270,13 @@ def _appended(chains: Chains, new_blocks: Sequence[Any]) -> Chains:
     return Chains(joined(0), joined(1), joined(2), last, best[4], best[5])
 
 
-def _warm_up(blocks: int) -> int:
-    """Blocks that are dropped."""
-    return int(_WARM_UP * blocks)
-
-
 def _summary(chains: Chains, confidence: float) -> SampledPosterior:
     """Means, intervals and R-hat of the blocks after the warm-up.
 
     An interval is Wilson's, of as many samples as the spread of the means of blocks stands for, and at least one of
     each block: also where no block saw a change it has a width.  Where the chains disagree it spans those of each.
     """
-    first = _warm_up(chains.probability.shape[1])
+    first = int(_WARM_UP * chains.probability.shape[1])  # blocks that are dropped
     with_member, without = (chains.probability[:, first:, i] for i in (0, 1))
     frequency = chains.frequency[:, first:]
     number, blocks, _people = frequency.shape

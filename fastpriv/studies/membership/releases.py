@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,7 +121,7 @@ class FrequencyRelease(ValueObject):
         self._set(panel=chosen, prior=prior, noise=noise, clip=validate.flag("clip", clip))
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (self.panel, self.prior, self.noise, self.clip)
+        return partial(FrequencyRelease, clip=self.clip), (self.panel, self.prior, self.noise)
 
     @property
     def n_people(self) -> int:
@@ -431,7 +432,3 @@ class CombinedReleases(ValueObject):
 
     def __repr__(self) -> str:
         return f"CombinedReleases({list(self.releases)!r})"
-
-
-def _rebuilt(panel: Panel, prior: MembershipPrior, noise: Noise, clip: bool) -> FrequencyRelease:
-    return FrequencyRelease(panel, prior, noise, clip=clip)

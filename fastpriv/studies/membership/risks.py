@@ -195,14 +195,12 @@ def bwma(
     array([1.4778175, 0.53051  , 0.0327801])
     """
     weights = validate.real("gamma", gamma, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
-    parts, chosen = _checked(model, method, samples, confidence)
     flat = weights.reshape(-1)
-    line = None if chosen == "monte_carlo" else _line(parts)
+    line = _line_if_it_serves(model, method, samples, confidence)
     if line is not None:
         bounds = np.array([_line_bwma(line, gamma) for gamma in flat.tolist()]).reshape(-1, 2).T
         value, error = (x.reshape(weights.shape) for x in bounds)
         return _certified(value, error, "1", line.method)
-    _refuse(chosen, parts)
 
     def gains(released: Any) -> FloatArray:
         pi = np.asarray(membership_posterior(model, released).probabilities.value)
@@ -227,16 +225,15 @@ class _OneDimensionalClasses(NamedTuple):
     method: str
 
 
-def _checked(model: Any, method: str, samples: Any, confidence: Any) -> tuple[tuple[FrequencyRelease, ...], str]:
+def _line_if_it_serves(model: Any, method: str, samples: Any, confidence: Any) -> _OneDimensionalClasses | None:
+    """Check the arguments; return what certified integrals take, or None where releases are to be drawn."""
     parts = releases_of(model)
     validate.choice("method", method, _METHODS)
     validate.count("samples", samples, 2 * _REPLICATES, validate.MOST_ENTRIES)
     validate.scalar("confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1))
-    return parts, method
-
-
-def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
-    """An error for a method that does not apply."""
+    line = None if method == "monte_carlo" else _line(parts)
+    if line is not None:
+        return line
     if method in ("exact", "quadrature"):
         raise DomainError(
             f"method must be 'monte_carlo' for this model; got {method!r} of {list(parts)!r}. Certified risks are of "
@@ -248,14 +245,13 @@ def _refuse(method: str, parts: tuple[FrequencyRelease, ...]) -> None:
             f"model must be of at most {MAX_PEOPLE} people for posteriors of drawn releases; got {parts[0].n_people}. "
             "Select fewer people."
         )
+    return None
 
 
 def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RNGLike) -> _Entropies:
-    parts, chosen = _checked(model, method, samples, confidence)
-    line = None if chosen == "monte_carlo" else _line(parts)
+    line = _line_if_it_serves(model, method, samples, confidence)
     if line is not None:
         return _line_entropies(line)
-    _refuse(chosen, parts)
 
     def entropies(released: Any) -> FloatArray:
         answer = membership_posterior(model, released)

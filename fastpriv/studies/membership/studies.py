@@ -33,7 +33,6 @@ from .evaluation import (
     RocCurve,
     evaluate_attack,
     mean_over_simulations,
-    open_probability,
     roc_curve,
 )
 from .member_posteriors import BayesAttacker
@@ -125,7 +124,7 @@ class StudyOptions:
         for name in ("n_releases", "n_training"):
             checked[name] = validate.count(name, getattr(self, name), 2, validate.MOST_ENTRIES)
         for name in ("fpr", "gamma", "confidence"):
-            checked[name] = open_probability(name, getattr(self, name))
+            checked[name] = validate.open_probability(name, getattr(self, name))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -328,11 +327,11 @@ def attack_study(
     outcomes: list[AttackOutcome] = []
     try:
         for index, (defence, model) in enumerate(models.items()):
-            result = model.simulate(options.n_releases, rng=_stream(root, index, 0))
+            result = model.simulate(options.n_releases, rng=random_streams.stream(root, index, 0))
             errors = np.abs(result.released - model.frequencies(result.membership))
             loss = mean_over_simulations(errors.mean(axis=1), level)
             for name in options.attacks:
-                stream = _stream(root, index, _STREAMS[name])
+                stream = random_streams.stream(root, index, _STREAMS[name])
                 scores, remark = attack_scores(
                     name, model, references, result.released, options.n_training, stream, n_jobs
                 )
@@ -341,14 +340,10 @@ def attack_study(
     finally:
         close()
     first = next(iter(models.values()))
-    stream = _stream(root, len(models), 0)
+    stream = random_streams.stream(root, len(models), 0)
     drawn = first.prior.draw(options.n_releases, panel.n_people, random_streams.generator(stream))
     constant = np.abs(first.frequencies(drawn) - panel.frequencies()).mean(axis=1)
     return AttackStudy(tuple(outcomes), mean_over_simulations(constant, level), settings)
-
-
-def _stream(root: SeedSequence, *key: int) -> SeedSequence:
-    return SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
 
 
 def attack_scores(

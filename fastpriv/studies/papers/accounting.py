@@ -11,7 +11,7 @@ Source: the works and programs that the statements name, in ``texts.toml``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -71,7 +71,7 @@ def _worst_pair_of_one_step() -> Game:
     """Two of five records, geometric noise of ratio 1/2; what lies beyond the two means has one likelihood ratio."""
     base: Masses = {(0,): Fraction(2, 3), (1,): Fraction(1, 6), (2,): Fraction(1, 6)}
     shifted: Masses = {(0,): Fraction(1, 6), (1,): Fraction(1, 6), (2,): Fraction(2, 3)}
-    sampled = _mixed({1: (Fraction(2, 5), shifted), 0: (Fraction(3, 5), base)})
+    sampled = {key: Fraction(2, 5) * shifted[key] + Fraction(3, 5) * base[key] for key in base}
     twice = _hockey_stick(_product(sampled, sampled), _product(base, base), Fraction(2))
     one_each = _hockey_stick(_product(sampled, base), _product(base, sampled), Fraction(2))
     above, below = sampled[2,], base[2,]
@@ -186,24 +186,12 @@ def _two_in_advance(shift: float) -> float:
     return sum(term for term in terms if term > 0)
 
 
-def _counts(number: int, probabilities: Sequence[Fraction]) -> dict[tuple[int, ...], Fraction]:
+def _counts(number: int, probabilities: Sequence[Fraction]) -> Masses:
     """Distribution of how many of so many reports have each value."""
-    result: dict[tuple[int, ...], Fraction] = {}
-    for counts in _compositions(number, len(probabilities)):
-        mass = Fraction(math.factorial(number))
-        for n, p in zip(counts, probabilities, strict=True):
-            mass *= p**n / math.factorial(n)
-        result[counts] = mass
+    result: Masses = {(0,) * len(probabilities): Fraction(1)}
+    for _ in range(number):
+        result = _plus_one(result, probabilities)
     return result
-
-
-def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 1:
-        yield (total,)
-        return
-    for first in range(total + 1):
-        for composition in _compositions(total - first, parts - 1):
-            yield (first, *composition)
 
 
 def _plus_one(counts: Masses, probabilities: Sequence[Fraction]) -> Masses:
@@ -214,11 +202,6 @@ def _plus_one(counts: Masses, probabilities: Sequence[Fraction]) -> Masses:
             more = (*number[:j], number[j] + 1, *number[j + 1 :])
             result[more] = result.get(more, Fraction(0)) + mass * p
     return result
-
-
-def _mixed(parts: Mapping[int, tuple[Fraction, Masses]]) -> dict[tuple[int, ...], Fraction]:
-    keys = next(iter(parts.values()))[1]
-    return {key: sum((share * masses[key] for share, masses in parts.values()), Fraction(0)) for key in keys}
 
 
 def _product(first: Masses, second: Masses) -> Masses:

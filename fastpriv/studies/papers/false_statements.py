@@ -28,7 +28,7 @@ from ...conversions import membership_advantage_from_dp
 from ..membership.member_posteriors import MembershipPosterior, membership_posterior
 from ..membership.noises import GeneratorNoise, LaplaceNoise, NoNoise
 from ..membership.panels import Panel
-from ..membership.priors import BernoulliMembership, FixedSizeMembership
+from ..membership.priors import BernoulliMembership, FixedSizeMembership, all_memberships
 from ..membership.releases import CombinedReleases, FrequencyRelease
 from .texts import texts_of
 
@@ -331,9 +331,8 @@ class _NoiselessRelease(NamedTuple):
 
 def _without_noise(model: CombinedReleases) -> _NoiselessRelease:
     """Both, by the posterior of every release that can happen."""
-    k = model.n_people
-    b = (np.arange(1, 2**k)[:, None] >> np.arange(k)) & 1 == 1
-    chance = np.exp(model.prior.log_probability(b))
+    b, logs = all_memberships(model.prior, model.n_people)
+    chance = np.exp(logs)
     posterior = membership_posterior(model, [release.frequencies(b) for release in model.releases])
     evidence = posterior.log_evidence
     assert evidence is not None

@@ -45,6 +45,7 @@ _VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])
 _INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values are more accurate
 # bound: tested by surfaces/test_paper_figures - rounding of the sums in a figure's bounds
 _ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
+_CurveParts = tuple[Any, ...]  # name, estimate, and setting and axes where there are some, of a ``PaperCurve``
 _NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")  # last columns of the table of every figure
 
 
@@ -136,30 +137,30 @@ class PaperFigure(Table):
 def compute_figure(name: str) -> PaperFigure:
     """Compute one figure, and measure the time."""
     start = time.perf_counter()
-    curves = tuple(_FIGURES[name]())
-    return PaperFigure(name, texts_of("figures")[name]["parameters"], curves, time.perf_counter() - start)
+    parts, texts = _FIGURES[name](), texts_of("figures")[name]
+    least = float(np.min(_prior().probabilities))
+    curves = tuple(PaperCurve(curve, texts["curves"][curve].format(worst=least), *numbers) for curve, *numbers in parts)
+    return PaperFigure(name, texts["parameters"], curves, time.perf_counter() - start)
 
 
-def _figure1() -> list[PaperCurve]:
-    curves = []
+def _figure1() -> list[_CurveParts]:
+    curves: list[_CurveParts] = []
     for mu in (0.5, 0.1, 0.01):
         sigma = sigma_from_ci_lmip(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
-        setting, noisy = {"mu_bits": mu}, {"mu_bits": mu, "sigma": float(sigma.value)}
+        setting, along = {"mu_bits": mu}, {"epsilon_nats": _EPSILON}
+        noisy = setting | {"sigma": float(sigma.value)}
         gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
         curves += [
-            PaperCurve("ldp_delta_achievable", "achievable LDP curve of any mu-CI-LMIP mechanism, eq. (10)",
-                  dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), setting, {"epsilon_nats": _EPSILON}),
-            PaperCurve("saturation", "limit of the achievable curve for large epsilon",
-                  dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), setting),
-            PaperCurve("ldp_delta_gaussian", "optimal LDP curve of the Gaussian mechanism, eq. (9)", gaussian, noisy,
-                  {"epsilon_nats": _EPSILON}),
-            PaperCurve("sigma", "noise whose peak-power capacity, eq. (8), is mu", sigma, setting),
+            ("ldp_delta_achievable", dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), setting, along),
+            ("saturation", dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), setting),
+            ("ldp_delta_gaussian", gaussian, noisy, along),
+            ("sigma", sigma, setting),
         ]
     return curves
 
 
-def _figure2() -> list[PaperCurve]:
-    curves = []
+def _figure2() -> list[_CurveParts]:
+    curves: list[_CurveParts] = []
     sigma = np.sqrt(_VARIANCE)
     along = {"sigma_squared": _VARIANCE, "sigma": sigma}
     for dimension in (1, 10):
@@ -167,21 +168,20 @@ def _figure2() -> list[PaperCurve]:
         mechanism = GaussianMechanism(sigma, 2.0 * radius)
         setting = {"dimension": dimension}
         bound = _with_rounding(ci_lmip_from_dp_curve(mechanism, unit="bits"))
+        sharp = _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits"))
         optimum = _with_rounding(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
         curves += [
-            PaperCurve("ci_lmip_from_ldp", "CI-LMIP guaranteed by the LDP curve of G, eq. (12)", bound, setting, along),
-            PaperCurve("ci_lmip_optimal", "optimal CI-LMIP parameter of G, eq. (8)", optimum, setting, along),
-            PaperCurve("two_inputs", "sharp form of (12) for two antipodal inputs",
-                  _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits")), setting, along),
-            PaperCurve("ratio", "guaranteed over optimal", _ratio(bound, optimum), setting, along),
+            ("ci_lmip_from_ldp", bound, setting, along),
+            ("ci_lmip_optimal", optimum, setting, along),
+            ("two_inputs", sharp, setting, along),
+            ("ratio", _ratio(bound, optimum), setting, along),
         ]
     return curves
 
 
-def _figure3() -> list[PaperCurve]:
-    curves = []
+def _figure3() -> list[_CurveParts]:
+    curves: list[_CurveParts] = []
     prior = _prior()
-    worst = float(np.min(prior.probabilities))
     for mu in (0.1, 0.01):
         sigma = sigma_from_cd_lmip(mu, prior, unit="bits")
         noise = GaussianMechanism(sigma.value)
@@ -196,26 +196,19 @@ def _figure3() -> list[PaperCurve]:
 
         pointwise = pointwise_lmip(prior, noise, certified=True)
         curves += [
-            PaperCurve("lip_delta_as_published", "printed guarantee for mu-CD-LMIP, eq. (13): false",
-                  printed(_EPSILON), setting, along),
-            PaperCurve("saturation", "limit of the printed curve, 1 - 2^-mu",
-                  lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), setting),
-            PaperCurve("lip_delta_gaussian", "optimal LIP curve of the Gaussian mechanism, eq. (6)",
-                  exact(_EPSILON), noisy, along),
-            PaperCurve("lip_delta_tight", f"tight guarantee for mu-CD-LMIP, worst atom {worst:.4g}",
-                  lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), setting, along),
-            PaperCurve("lip_delta_pointwise", "eq. (13) at the largest divergence of one input, where it holds",
-                  lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
-            PaperCurve("pointwise_lmip", "largest divergence of one input, sup_x KL(P_x || P_M)", pointwise.to("bits"),
-                  noisy),
-            PaperCurve("crossing", "the printed guarantee is broken up to this epsilon",
-                  _crossing(exact, printed), setting),
-            PaperCurve("sigma", "noise whose CD-LMIP is mu", sigma, setting),
+            ("lip_delta_as_published", printed(_EPSILON), setting, along),
+            ("saturation", lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), setting),
+            ("lip_delta_gaussian", exact(_EPSILON), noisy, along),
+            ("lip_delta_tight", lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), setting, along),
+            ("lip_delta_pointwise", lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
+            ("pointwise_lmip", pointwise.to("bits"), noisy),
+            ("crossing", _crossing(exact, printed), setting),
+            ("sigma", sigma, setting),
         ]
     return curves
 
 
-def _figure4() -> list[PaperCurve]:
+def _figure4() -> list[_CurveParts]:
     prior = _prior()
     variance = np.concatenate([_VARIANCE[6:30], _VARIANCE[30::2]])
     sigma = np.sqrt(variance)
@@ -228,19 +221,16 @@ def _figure4() -> list[PaperCurve]:
     optimum = _with_rounding([cd_lmip(prior, m).to("bits") for m in mechanisms])
     marked = sigma_from_cd_lmip(0.1, prior, unit="bits")
     there = GaussianMechanism(marked.value)
-    curves = [
-        PaperCurve("cd_lmip_from_lip", "CD-LMIP guaranteed by the LIP curve of G, eq. (14)", bound, {}, along),
-        PaperCurve("cd_lmip_both_directions", "the same with the two directions of LIP kept apart", both, {}, along),
-        PaperCurve("cd_lmip_optimal", "optimal CD-LMIP parameter of G, I(X; G(X))", optimum, {}, along),
-        PaperCurve("ratio", "guaranteed by (14) over optimal", _ratio(bound, optimum), {}, along),
-        PaperCurve("ratio_both_directions", "guaranteed by both directions over optimal", _ratio(both, optimum),
-              {}, along),
-        PaperCurve("entropy", "entropy of the input, all there is to leak", _entropy(prior)),
-        PaperCurve("ratio_at_tenth", "that ratio where the optimum is 0.1 bit",
-              _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
-              {"mu_bits": 0.1, "sigma": float(marked.value)}),
+    return [
+        ("cd_lmip_from_lip", bound, {}, along),
+        ("cd_lmip_both_directions", both, {}, along),
+        ("cd_lmip_optimal", optimum, {}, along),
+        ("ratio", _ratio(bound, optimum), {}, along),
+        ("ratio_both_directions", _ratio(both, optimum), {}, along),
+        ("entropy", _entropy(prior)),
+        ("ratio_at_tenth", _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
+         {"mu_bits": 0.1, "sigma": float(marked.value)}),
     ]
-    return curves
 
 
 def _prior() -> Pmf:
@@ -305,7 +295,7 @@ def _weaker_kind(first: Estimate, second: Estimate) -> Any:
 
 
 # The figures of the paper, each with what computes its curves.
-_FIGURES: dict[str, Callable[[], list[PaperCurve]]] = {
+_FIGURES: dict[str, Callable[[], list[_CurveParts]]] = {
     "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
 }
 NAMES = tuple(_FIGURES)  # names of all figures, in the order of the paper
