@@ -36,6 +36,6 @@ def test_an_assessment_is_in_nats_and_its_table_in_bits():
     found = report["mutual_information"]
     assert found.unit == "nats"
     assert set(report.columns()["unit"]) <= {"nats", "probability", "log probability", "1"}
-    assert "bits of 1.5" in report.summary()
+    assert "of 1.5 bits" in report.summary()
     shown = [line.split() for line in report.summary().splitlines() if line.strip().startswith(("10 ", "100 "))]
     assert [float(row[2]) for row in shown] == pytest.approx((found.upper / LN2).tolist(), rel=0.006)

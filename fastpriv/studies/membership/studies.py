@@ -61,8 +61,8 @@ _MEANINGS = {
     "AUC": "the probability that a member of one release scores higher than a non-member of another; 0.5 is chance",
     "TPR": "members who are found by the threshold that claims at most this fraction of the non-members",
     "advantage": "the largest true-positive minus false-positive rate of one threshold",
-    "BWMA": "balanced gain of the claims about a release: a right one gains 1 - gamma, a false one costs gamma; above 0 "
-            "the attacker gains",
+    "BWMA": "balanced gain of the claims about a release: a right one gains 1 - gamma, a false one costs gamma; above "
+            "0 the attacker gains",
     "utility loss": "mean over attributes of E|released - frequency|",
 }
 # Caption of the pictures of a defence.
