@@ -1,7 +1,7 @@
 """The functions of the C header on a GPU: source text for NVRTC, and kernels for CuPy.
 
-``source()`` is ``fastpriv.h`` with all that it includes, as one text that NVRTC compiles for any device from sm_80 on with
-``OPTIONS``: sums and products are not fused and functions belong to the device. The header calls no mathematical
+``source()`` is ``fastpriv.h`` with all that it includes, as one text that NVRTC compiles for devices from sm_80 on with
+``OPTIONS``: sums and products are not fused, and functions belong to the device. The header calls no mathematical
 library, only operations that IEEE 754 rounds correctly, in the order of the CPU.
 """
 
@@ -18,8 +18,8 @@ from .base.include import get_include
 
 __all__ = ["OPTIONS", "kernel", "source"]
 
-#: What NVRTC is to be told: no fused multiplication and addition; functions without a mark run on the device; no warning
-#: of pragmas of GCC, nor of functions that nobody calls.
+#: What NVRTC is to be told: no fused multiplication and addition; functions without a mark run on the device; no
+#: warning of pragmas of GCC, nor of functions that nobody calls.
 OPTIONS = ("--fmad=false", "--device-as-default-execution-space", "--diag-suppress=161,177")
 _FUNCTION = re.compile(r"^(?:FASTPRIV_\w+\(|static inline double fastpriv_)([a-z]\w+)\b", re.M)
 

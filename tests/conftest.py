@@ -21,7 +21,8 @@ DIGITS, BITS = 60, 256
 LISTED_SKIPS = re.compile(
     r"could not import '(cupy|flwr|jax|nvidia|opacus|opendp|pfl|polars|ray|riskcal|torch|xarray)\b"
     r"|not run: this CPU has no|this machine lacks it"
-    r"|needs a compiler for aarch64 and qemu-user|no extended precision here|root writes everywhere|plain samples do not see the rare component"
+    r"|needs a compiler for aarch64 and qemu-user"
+    r"|no extended precision here|root writes everywhere|plain samples do not see the rare component"
     r"|SciPy is older than 1.15"
 )
 mpmath.mp.dps = DIGITS  # for what modules compute when they are imported

@@ -42,7 +42,7 @@ from ..pairs.protocol import BoundingPairs
 from ..pairs.sampled import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
 from ..pairs.selected import NegativeBinomial, Poisson, Selected
 
-__all__ = ["composition_from_dp_events", "composition_from_opacus"]
+__all__ = ["composition_from_dp_events", "composition_from_opacus", "opacus_history"]
 
 Relation = Literal["add_or_remove", "replace_one", "zero_out"]
 
@@ -147,6 +147,57 @@ def composition_from_opacus(history: Any) -> Composition:
         )
     pairs = [_sampled_gaussian(noise, rate) for noise, rate, _ in rows]
     return compose(pairs, [number for _, _, number in rows])
+
+
+def opacus_history(composition: Composition) -> list[tuple[float, float, int]]:
+    """The history that an accountant of Opacus would have recorded of a composition.
+
+    Parameters
+    ----------
+    composition : Composition
+        Of ``PoissonSampledGaussian`` alone, one record at a time.
+
+    Returns
+    -------
+    list of (noise_multiplier, sample_rate, num_steps)
+        Like steps are counted together, in the order of their first. The multiplier is sigma over sensitivity, rounded
+        down where it is no double, so that nobody counts on more noise than there is.
+
+    Raises
+    ------
+    DomainError
+        For another composition.
+
+    Notes
+    -----
+    **Accuracy** ``composition_from_opacus`` reads the same composition; ``tests/surfaces/test_event_lists.py``.
+
+    Source: the documentation of Opacus, opacus.accountants.
+
+    Examples
+    --------
+    >>> from fastpriv import PoissonSampledGaussian, adapters, compose
+    >>> adapters.opacus_history(compose(PoissonSampledGaussian(1.0, 0.01), 1000))
+    [(1.0, 0.01, 1000)]
+    """
+    validate.instance("composition", composition, Composition)
+    history = []
+    for release in composition.releases:
+        step = release.mechanism
+        if not isinstance(step, PoissonSampledGaussian) or step.group_size != 1 or step.sensitivity == 0.0:
+            raise DomainError(
+                f"composition must consist of PoissonSampledGaussian, of one record and a positive sensitivity; got "
+                f"{release.text}. Account for other releases with compose itself."
+            )
+        multiplier = step.sigma / step.sensitivity
+        if Fraction(multiplier) * Fraction(step.sensitivity) > Fraction(step.sigma):
+            multiplier = math.nextafter(multiplier, 0.0)
+        history.append((multiplier, step.rate, release.times))
+    if sum(steps for *_, steps in history) != composition.count:
+        raise DomainError(
+            f"composition must name its releases; got {validate.shown(composition)}. Make it by compose."
+        )
+    return history
 
 
 def _fields(event: Any) -> tuple[str, Callable[..., Any]]:
