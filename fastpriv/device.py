@@ -21,6 +21,7 @@ __all__ = ["OPTIONS", "kernel", "source"]
 #: What NVRTC is to be told: no fused multiplication and addition; functions without a mark run on the device; no
 #: warning of pragmas of GCC, nor of functions that nobody calls.
 OPTIONS = ("--fmad=false", "--device-as-default-execution-space", "--diag-suppress=161,177")
+# Names of the functions that the header declares, after the prefix of all.
 _FUNCTION = re.compile(r"^(?:FASTPRIV_\w+\(|static inline double fastpriv_)([a-z]\w+)\b", re.M)
 
 

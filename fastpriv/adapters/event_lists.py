@@ -361,7 +361,13 @@ def _sampled_gaussian(multiplier: Any, rate: Any) -> Any:
     if sigma:
         return PoissonSampledGaussian(sigma, rate)
     share = validate.scalar("sample_rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-    return _unordered(compose((np.array([1.0 - share, share]), np.array([1.0, 0.0]))))
+    return _sample_without_noise(share, "add_or_remove")
+
+
+def _sample_without_noise(share: float, relation: Relation) -> Composition:
+    """What tells whether a record was drawn, and of one that is replaced also which of both."""
+    p, q = np.array([1.0 - share, share, 0.0]), np.array([1.0, 0.0, 0.0])
+    return _unordered(compose((p, p[[0, 2, 1]] if relation == "replace_one" else q)))
 
 
 def _poisson_sampled(event: Any, rate: Any, relation: Relation) -> Composition:
@@ -370,15 +376,15 @@ def _poisson_sampled(event: Any, rate: Any, relation: Relation) -> Composition:
     noises = _noises(event)
     if not noises:
         return compose([])
-    if relation != "add_or_remove" or not all(
-        element is None or isinstance(element, GaussianMechanism) for element, _ in noises
-    ):
+    if any(element is None for element, _ in noises):
+        return _sample_without_noise(share, relation)
+    if relation != "add_or_remove" or not all(isinstance(element, GaussianMechanism) for element, _ in noises):
         return compose(PoissonSampled(_base_of_sample(noises), share, relation=relation))
     if share == 0.0:
         return compose([])
-    sigmas = [(0.0 if item is None else float(item.sigma), count) for item, count in noises]
-    if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
-        return compose(_sampled_gaussian(min(sigma for sigma, _ in sigmas), share))
+    sigmas = [(float(item.sigma), count) for item, count in noises]
+    if len(sigmas) == 1 and sigmas[0][1] == 1:
+        return compose(_sampled_gaussian(sigmas[0][0], share))
     square = sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0))
     low, high = square_root_enclosure((square, square))
     above, below = (compose(PoissonSampledGaussian(1.0, share, span)) for span in (high, low))
