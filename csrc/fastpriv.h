@@ -5,7 +5,8 @@
  * bracket. The capacity under a peak-power constraint, whose solver takes memory, is in fastpriv_awgn.h.
  *
  * The directory of this header is fastpriv.get_include(). Compile with -ffp-contract=off for the bits of
- * fastpriv.special, whose documentation has domains and accuracy; link with -lm.  GCC or Clang, C11 or later.
+ * fastpriv.special, whose documentation has domains and accuracy; link with -lm.  GCC or Clang, C11 or later; for a GPU
+ * NVRTC, with the options of fastpriv.device.
  */
 #ifndef FASTPRIV_H
 #define FASTPRIV_H

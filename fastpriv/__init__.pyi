@@ -5,6 +5,7 @@ from . import channels as channels
 from . import composition as composition
 from . import composition as risk
 from . import conversions as conversions
+from . import device as device
 from . import distributions as distributions
 from . import divergences as divergences
 from . import mechanisms as mechanisms

@@ -19,8 +19,9 @@ from hypothesis import settings
 DIGITS, BITS = 60, 256
 #: Packages outside of the extra ``test``, and what a machine may lack; everything else is there where all tests run.
 LISTED_SKIPS = re.compile(
-    r"could not import '(flwr|jax|opacus|opendp|pfl|polars|ray|riskcal|torch|xarray)\b"
+    r"could not import '(cupy|flwr|jax|jax_privacy|nvidia|opacus|opendp|pfl|polars|ray|riskcal|torch|xarray)\b"
     r"|not run: this CPU has no|this machine lacks it"
+    r"|needs a compiler for aarch64 and qemu-user"
     r"|no extended precision here|root writes everywhere|plain samples do not see the rare component"
     r"|SciPy is older than 1.15"
 )

@@ -28,7 +28,6 @@
 #define FP_DD_H
 
 #include "common/fp_error_free.h"
-#include <math.h>
 
 typedef struct {
     double hi, lo;

@@ -12,8 +12,29 @@
 #ifndef FP_DISPATCH_H
 #define FP_DISPATCH_H
 
+#ifdef __CUDACC_RTC__ /* NVRTC compiles for a GPU alone: it knows the mathematical functions, and no system header */
+#define FP_HAVE_VARIANTS 0
+#ifndef INFINITY
+#define INFINITY __longlong_as_double(0x7ff0000000000000)
+#endif
+#ifndef NAN
+#define NAN __longlong_as_double(0x7ff8000000000000)
+#endif
+#ifndef HUGE_VAL
+#define HUGE_VAL INFINITY
+#endif
+#define __builtin_fabs fabs
+#define __builtin_fma fma
+#define __builtin_sqrt sqrt
+typedef unsigned long long uint64_t;
+typedef long long int64_t;
+#else
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#endif
 
 #define FP_INLINE static inline __attribute__((always_inline))
 #define FP_ONCE static __attribute__((noinline)) /* long and called from many places: compiled once per instruction set */
@@ -29,6 +50,7 @@
 #endif
 #endif
 
+#ifndef __CUDACC_RTC__
 enum { FP_ISA_BASELINE = 0, FP_ISA_AVX2 = 1, FP_ISA_AVX512 = 2 };
 
 static inline int fp_isa_machine(void)
@@ -74,4 +96,5 @@ static inline const char *fp_isa_name(void)
     return names[fp_isa()];
 }
 
+#endif
 #endif

@@ -3,8 +3,6 @@
 #ifndef FP_ERROR_FREE_H
 #define FP_ERROR_FREE_H
 
-#include <stdint.h>
-
 #include "common/fp_dispatch.h"
 
 /* A double as its 64 bits, and back. */

@@ -20,8 +20,6 @@
 #ifndef FP_GAUSS_INVERSE_H
 #define FP_GAUSS_INVERSE_H
 
-#include <stddef.h>
-
 #include "gauss/fp_gauss.h"
 
 enum { FP_GAUSS_BLOCK = 64, FP_GAUSS_NEWTON_STEPS = 32, FP_GAUSS_STEPS = 100 };

@@ -14,8 +14,6 @@
 #ifndef FP_ELEMENTARY_H
 #define FP_ELEMENTARY_H
 
-#include <math.h>
-
 #include "common/fp_constants.h"
 #include "common/fp_error_free.h"
 

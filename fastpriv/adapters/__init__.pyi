@@ -1,6 +1,7 @@
 from .accountants import CertifiedAccountant as CertifiedAccountant
 from .event_lists import composition_from_dp_events as composition_from_dp_events
 from .event_lists import composition_from_opacus as composition_from_opacus
+from .event_lists import opacus_history as opacus_history
 from .mixture_objects import mixture_from_scipy as mixture_from_scipy
 from .mixture_objects import mixture_from_sklearn as mixture_from_sklearn
 from .mixture_objects import scipy_from_mixture as scipy_from_mixture

@@ -42,7 +42,7 @@ from ..pairs.protocol import BoundingPairs
 from ..pairs.sampled import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
 from ..pairs.selected import NegativeBinomial, Poisson, Selected
 
-__all__ = ["composition_from_dp_events", "composition_from_opacus"]
+__all__ = ["composition_from_dp_events", "composition_from_opacus", "opacus_history"]
 
 Relation = Literal["add_or_remove", "replace_one", "zero_out"]
 
@@ -147,6 +147,57 @@ def composition_from_opacus(history: Any) -> Composition:
         )
     pairs = [_sampled_gaussian(noise, rate) for noise, rate, _ in rows]
     return compose(pairs, [number for _, _, number in rows])
+
+
+def opacus_history(composition: Composition) -> list[tuple[float, float, int]]:
+    """The history that an accountant of Opacus would have recorded of a composition.
+
+    Parameters
+    ----------
+    composition : Composition
+        Of ``PoissonSampledGaussian`` alone, one record at a time.
+
+    Returns
+    -------
+    list of (noise_multiplier, sample_rate, num_steps)
+        Like steps are counted together, in the order of their first. The multiplier is sigma over sensitivity, rounded
+        down where it is no double, so that nobody counts on more noise than there is.
+
+    Raises
+    ------
+    DomainError
+        For another composition.
+
+    Notes
+    -----
+    **Accuracy** ``composition_from_opacus`` reads the same composition; ``tests/surfaces/test_event_lists.py``.
+
+    Source: the documentation of Opacus, opacus.accountants.
+
+    Examples
+    --------
+    >>> from fastpriv import PoissonSampledGaussian, adapters, compose
+    >>> adapters.opacus_history(compose(PoissonSampledGaussian(1.0, 0.01), 1000))
+    [(1.0, 0.01, 1000)]
+    """
+    validate.instance("composition", composition, Composition)
+    history = []
+    for release in composition.releases:
+        step = release.mechanism
+        if not isinstance(step, PoissonSampledGaussian) or step.group_size != 1 or step.sensitivity == 0.0:
+            raise DomainError(
+                f"composition must consist of PoissonSampledGaussian, of one record and a positive sensitivity; got "
+                f"{release.text}. Account for other releases with compose itself."
+            )
+        multiplier = step.sigma / step.sensitivity
+        if Fraction(multiplier) * Fraction(step.sensitivity) > Fraction(step.sigma):
+            multiplier = math.nextafter(multiplier, 0.0)
+        history.append((multiplier, step.rate, release.times))
+    if sum(steps for *_, steps in history) != composition.count:
+        raise DomainError(
+            f"composition must name its releases; got {validate.shown(composition)}. Make it by compose."
+        )
+    return history
 
 
 def _fields(event: Any) -> tuple[str, Callable[..., Any]]:
@@ -310,7 +361,13 @@ def _sampled_gaussian(multiplier: Any, rate: Any) -> Any:
     if sigma:
         return PoissonSampledGaussian(sigma, rate)
     share = validate.scalar("sample_rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-    return _unordered(compose((np.array([1.0 - share, share]), np.array([1.0, 0.0]))))
+    return _sample_without_noise(share, "add_or_remove")
+
+
+def _sample_without_noise(share: float, relation: Relation) -> Composition:
+    """What tells whether a record was drawn, and of one that is replaced also which of both."""
+    p, q = np.array([1.0 - share, share, 0.0]), np.array([1.0, 0.0, 0.0])
+    return _unordered(compose((p, p[[0, 2, 1]] if relation == "replace_one" else q)))
 
 
 def _poisson_sampled(event: Any, rate: Any, relation: Relation) -> Composition:
@@ -319,15 +376,15 @@ def _poisson_sampled(event: Any, rate: Any, relation: Relation) -> Composition:
     noises = _noises(event)
     if not noises:
         return compose([])
-    if relation != "add_or_remove" or not all(
-        element is None or isinstance(element, GaussianMechanism) for element, _ in noises
-    ):
+    if any(element is None for element, _ in noises):
+        return _sample_without_noise(share, relation)
+    if relation != "add_or_remove" or not all(isinstance(element, GaussianMechanism) for element, _ in noises):
         return compose(PoissonSampled(_base_of_sample(noises), share, relation=relation))
     if share == 0.0:
         return compose([])
-    sigmas = [(0.0 if item is None else float(item.sigma), count) for item, count in noises]
-    if (len(sigmas) == 1 and sigmas[0][1] == 1) or any(sigma == 0.0 for sigma, _ in sigmas):
-        return compose(_sampled_gaussian(min(sigma for sigma, _ in sigmas), share))
+    sigmas = [(float(item.sigma), count) for item, count in noises]
+    if len(sigmas) == 1 and sigmas[0][1] == 1:
+        return compose(_sampled_gaussian(sigmas[0][0], share))
     square = sum((count / Fraction(sigma) ** 2 for sigma, count in sigmas), Fraction(0))
     low, high = square_root_enclosure((square, square))
     above, below = (compose(PoissonSampledGaussian(1.0, share, span)) for span in (high, low))

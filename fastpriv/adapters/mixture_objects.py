@@ -9,12 +9,15 @@ import numpy as np
 from ..base import validate
 from ..base.errors import BackendMissingError, DomainError, ShapeError
 from ..distributions import GaussianMixture
+from ..distributions.fitted_mixtures import mixture_of_fitted
 
 __all__ = ["mixture_from_scipy", "mixture_from_sklearn", "scipy_from_mixture", "sklearn_from_mixture"]
 
 
 def mixture_from_sklearn(fitted: Any) -> GaussianMixture:
     """The distribution of a fitted ``sklearn.mixture.GaussianMixture``.
+
+    Divergences, entropies and their gradients take the fitted object as it is.
 
     Parameters
     ----------
@@ -44,18 +47,7 @@ def mixture_from_sklearn(fitted: Any) -> GaussianMixture:
     >>> adapters.mixture_from_sklearn(fitted).sigmas
     array([2.])
     """
-    try:
-        weights, means, kind = fitted.weights_, fitted.means_, fitted.covariance_type
-        covariances = np.asarray(fitted.covariances_)
-    except AttributeError:
-        raise DomainError(
-            f"fitted must be a fitted GaussianMixture of scikit-learn; got {validate.shown(fitted)}. Call its fit "
-            "method first."
-        ) from None
-    validate.choice("covariance_type", kind, ("full", "tied", "diag", "spherical"))
-    if kind in ("full", "tied"):
-        return GaussianMixture(weights, means, covariances=covariances)
-    return GaussianMixture(weights, means, np.sqrt(covariances))
+    return mixture_of_fitted("fitted", fitted)
 
 
 def sklearn_from_mixture(mixture: GaussianMixture) -> Any:

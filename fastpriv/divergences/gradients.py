@@ -28,6 +28,7 @@ from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray
 from ..distributions import GaussianMixture, MixtureStack
+from ..distributions.fitted_mixtures import takes_fitted_mixtures
 
 __all__ = ["MixtureGradient", "divergence_gradient"]
 
@@ -68,6 +69,7 @@ class MixtureGradient(Result):
     q_sigmas: Estimate | None = None
 
 
+@takes_fitted_mixtures
 def divergence_gradient(
     quantity: str, p: GaussianMixture | MixtureStack, q: GaussianMixture | MixtureStack | None = None, *,
     order: float | None = None, epsilon: float | None = None,
@@ -88,7 +90,8 @@ def divergence_gradient(
     Returns
     -------
     MixtureGradient
-        Estimates of the shapes of the parameters, ``heuristic``: the error is that of another rule on the same panels.
+        Estimates of the shapes of the parameters, ``heuristic``: the error is that of another rule on the same panels,
+        an estimate that is tested and not proved. No derivative here is certified; the divergences themselves are.
         Weights are free; project onto changes that keep their sum where they must.
 
     Raises

@@ -15,6 +15,7 @@ from ..base.estimate import Estimate, NumberLike, stacked, with_negative_levels
 from ..base.monotone import monotone
 from ..base.numerics import FloatArray
 from ..distributions import GaussianMixture, LogRatio
+from ..distributions.fitted_mixtures import takes_fitted_mixtures
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, Distribution, dispatch_of, exact_estimate, is_stack
 from .one_dimension import monotone_pieces
@@ -24,6 +25,7 @@ __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_vari
 _Blocks = Sequence[GaussianMixture]  # independent ones of a product
 
 
+@takes_fitted_mixtures
 @monotone(falling="epsilon")
 def hockey_stick_divergence(
     p: Distribution | LogRatio | _Blocks, q: Distribution | _Blocks | None = None, epsilon: NumberLike = 0.0, *,
@@ -102,6 +104,7 @@ def hockey_stick_divergence(
     return _hockey_stick(p, q, epsilon, request, logs=False, both=both)
 
 
+@takes_fitted_mixtures
 @monotone(falling="epsilon")
 def log_hockey_stick_divergence(
     p: Distribution | LogRatio | _Blocks, q: Distribution | _Blocks | None = None, epsilon: NumberLike = 0.0, *,
@@ -153,6 +156,7 @@ def log_hockey_stick_divergence(
     return _hockey_stick(p, q, epsilon, request, logs=True, both=both)
 
 
+@takes_fitted_mixtures
 def total_variation(
     p: Distribution | LogRatio | _Blocks, q: Distribution | _Blocks | None = None, *, sampling: Sampling | None = None,
     **options: Unpack[SamplingOptions],

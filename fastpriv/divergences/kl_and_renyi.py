@@ -12,6 +12,7 @@ from ..base.estimate import Estimate, Information, NumberLike, stacked
 from ..base.monotone import in_unit, monotone
 from ..base.numerics import LOG_2_ABOVE, FloatArray
 from ..distributions import GaussianMixture, LogRatio
+from ..distributions.fitted_mixtures import takes_fitted_mixtures
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, refuse_certified
 from .one_dimension import integrals, monotone_pieces
@@ -19,6 +20,7 @@ from .one_dimension import integrals, monotone_pieces
 __all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
 
 
+@takes_fitted_mixtures
 @in_unit
 def kl_divergence(
     p: Distribution | LogRatio, q: Distribution | None = None, *, both: bool = False, certified: bool = False,
@@ -111,6 +113,7 @@ def kl_divergence(
     return monte_carlo.kl(p, q, request, both=both)
 
 
+@takes_fitted_mixtures
 @in_unit
 def jensen_shannon(
     p: Distribution | LogRatio, q: Distribution | None = None, *, certified: bool = False,
@@ -179,6 +182,7 @@ def jensen_shannon(
     return monte_carlo.jensen_shannon(p, q, request)
 
 
+@takes_fitted_mixtures
 @in_unit
 @monotone(rising="order")
 def renyi_divergence(

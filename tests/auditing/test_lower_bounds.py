@@ -3,11 +3,11 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from scipy import stats
 from scipy.optimize import linprog
 
 from fastpriv import DomainError, GaussianMechanism
+from fastpriv.errors import ShapeError
 from fastpriv.studies.auditing import (
     OneRun,
     RepeatedRuns,

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, figures
+from fastpriv.errors import ShapeError
 from fastpriv.studies.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_gaussian_dp, audit_scores
 
 RNG = np.random.default_rng(5)

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 
 from fastpriv import DomainError
 from fastpriv.base.numerics import rounded_down
 from fastpriv.cli import main
+from fastpriv.errors import SamplingWarning
 from fastpriv.studies.auditing import OneRun, RepeatedRuns, audit_epsilon, audit_scores, read_scores
 
 RNG = np.random.default_rng(8)

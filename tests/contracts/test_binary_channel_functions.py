@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from flint import arb
 
 from fastpriv import DomainError
 from fastpriv.capacity.bac import bac_capacity, binary_entropy
+from fastpriv.errors import ShapeError
 from oracles import binary_channel as oracle
 
 

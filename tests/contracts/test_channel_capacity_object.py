@@ -5,10 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, channel_capacity
 from fastpriv.capacity import ChannelCapacity, maximal_leakage
+from fastpriv.errors import ShapeError
 from fastpriv.kernels import _channel_capacity
 from kernels.variants import check_same_lines, each_wider_variant
 

@@ -6,10 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError, ShapeError
 
 from fastpriv import Channel, DomainError, GaussianMechanism, Pmf, RandomizedResponse, notions
 from fastpriv.channels import DefaultChannel
+from fastpriv.errors import BackendMissingError, ShapeError
 from fastpriv.mechanisms import GeometricMechanism
 
 ROWS = np.array([[0.75, 0.25], [0.25, 0.75]])

@@ -5,11 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import Channel, DomainError, Pmf, channel_capacity, notions
 from fastpriv.capacity import maximal_leakage
 from fastpriv.channels import ChannelStack
+from fastpriv.errors import ShapeError
 
 QUANTITIES = ("ldp_epsilon", "lip_epsilon", "cd_lmip", "pointwise_lmip", "bayes_vulnerability", "min_entropy_leakage",
               "maximal_leakage")

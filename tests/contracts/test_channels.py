@@ -5,11 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from scipy.sparse import csr_array, diags_array
 
 from fastpriv import Channel, DomainError, RandomizedResponse
 from fastpriv.channels import AnyChannel, DefaultChannel, DefaultLikelihood, ProductChannel, SparseChannel
+from fastpriv.errors import ShapeError
 from fastpriv.mechanisms import (
     DiscreteLaplace,
     ExponentialMechanism,

@@ -9,11 +9,11 @@ import sys
 import numba
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError, SamplingWarning, ShapeError
 
 from fastpriv import Density, DomainError, total_variation
 from fastpriv.base.random_streams import root, stream_words
 from fastpriv.distributions import LogRatio
+from fastpriv.errors import BackendMissingError, SamplingWarning, ShapeError
 from fastpriv.kernels.jit import point_loops
 from oracles import user_densities as given
 from oracles.user_densities import D, points

@@ -6,9 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, GaussianMixture, Pmf
+from fastpriv.errors import ShapeError
 
 
 def test_a_mixture_keeps_what_it_was_given():

@@ -3,9 +3,9 @@
 import pickle
 
 import pytest
-from fastpriv.errors import BackendMissingError, NotConvergedError, ShapeError
 
 from fastpriv import DomainError, Estimate
+from fastpriv.errors import BackendMissingError, NotConvergedError, ShapeError
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, Estimate
+from fastpriv.errors import ShapeError
 
 
 def made(value=0.5, lower=0.25, upper=0.75, **words):

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 import fastpriv as fp
 from fastpriv import Estimate, conversions
 from fastpriv.base.errors import DomainError
 from fastpriv.base.monotone import UNITS, monotone, weakest
 from fastpriv.conversions.vocabulary import PARAMETERS
+from fastpriv.errors import ShapeError
 from sizes import few_first
 
 LN2 = math.log(2.0)

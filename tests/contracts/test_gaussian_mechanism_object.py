@@ -5,10 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from flint import arb, ctx
 
 from fastpriv import DomainError, GaussianMixture, Pmf
+from fastpriv.errors import ShapeError
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 from oracles import gaussian_mechanism as oracle
 

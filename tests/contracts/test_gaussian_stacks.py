@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, GaussianMechanism, Pmf, notions
+from fastpriv.errors import ShapeError
 
 PRIOR = Pmf([-1.0, 0.0, 0.5, 4.0], [0.2, 0.3, 0.4, 0.1])
 GAP = Pmf([0.0, 1.0, 2.0], [0.2, 0.3, 0.5 + 4e-10])

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, posterior
 from fastpriv.channels import DefaultLikelihood, IndexLikelihood, ProductLikelihood, SubsetLikelihood
+from fastpriv.errors import ShapeError
 
 # Logarithms between 0 and 1 are rare outside of these tests, and warned of.
 pytestmark = pytest.mark.filterwarnings("ignore:.*must hold natural logarithms:UserWarning")

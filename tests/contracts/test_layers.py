@@ -15,7 +15,7 @@ ROOT = Path(fastpriv.__file__).parent
 LAYERS = {
     "base": 1, "kernels": 1.1,
     "distributions": 2, "channels": 2, "special": 2.1,
-    "mechanisms": 3, "sampling": 3, "nb": 3,
+    "mechanisms": 3, "sampling": 3, "nb": 3, "device": 3,
     "divergences": 4, "capacity": 4.1, "posteriors": 4,
     "notions": 5, "conversions": 5.1, "calibration": 5.2,
     "pairs": 6, "composition": 6.1, "sweeps": 6.1,

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mpf
 
 import fastpriv as fp
 from fastpriv import DomainError, GaussianMechanism, Pmf, notions
 from fastpriv import conversions as c
+from fastpriv.errors import ShapeError
 from oracles import lmip_conversions as oracle
 from sizes import few_or_all
 

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError, ShapeError
 from scipy import stats
 
-from fastpriv import DomainError, GaussianMixture, adapters
+from fastpriv import DomainError, GaussianMixture, adapters, divergences, posterior
+from fastpriv.errors import BackendMissingError, ShapeError
 
 W = [0.25, 0.75]
 FULL = [[[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.5], [0.5, 4.0]]]
@@ -75,3 +75,59 @@ def test_what_is_refused(monkeypatch):
     monkeypatch.delattr(stats, "Mixture", raising=False)
     with pytest.raises(BackendMissingError, match=r"scipy_from_mixture needs scipy.stats.Mixture. Install it with"):
         adapters.scipy_from_mixture(MIXTURES["line"])
+
+
+QUANTITIES = {
+    "kl": divergences.kl_divergence, "jensen_shannon": divergences.jensen_shannon,
+    "renyi": lambda p, q: divergences.renyi_divergence(p, q, 0.5),
+    "hockey_stick": lambda p, q: divergences.hockey_stick_divergence(p, q, 0.5),
+    "log_hockey_stick": lambda p, q: divergences.log_hockey_stick_divergence(p=p, q=q, epsilon=0.5),
+    "total_variation": divergences.total_variation,
+    "entropy": lambda p, q: divergences.entropy(p),
+    "label_information": lambda p, q: divergences.label_information(p),
+    "gradient": lambda p, q: divergences.divergence_gradient("kl", p, q).p_means,
+}
+
+
+def fitted_pair(line):
+    """Two fits of scikit-learn, one of them Bayesian, and the data of the first."""
+    sklearn = pytest.importorskip("sklearn.mixture")
+    random = np.random.default_rng(3)
+    data = random.normal(size=(300, 1 if line else 2)) * 0.5 + 3.0 * (random.random((300, 1)) < 0.4)
+    kinds = ("spherical", "full") if line else ("tied", "tied")
+    p = sklearn.GaussianMixture(2, covariance_type=kinds[0], random_state=0).fit(data)
+    q = sklearn.BayesianGaussianMixture(n_components=2, covariance_type=kinds[1], random_state=0).fit(data + 0.5)
+    return p, q, data
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_fits_are_taken_as_they_are(name):
+    p, q, _ = fitted_pair(line=True)
+    expected = QUANTITIES[name](adapters.mixture_from_sklearn(p), adapters.mixture_from_sklearn(q))
+    found = QUANTITIES[name](p, q)
+    assert found == expected
+    assert np.all(found.lower < found.upper)
+
+
+def test_fits_in_two_dimensions_are_taken_as_they_are():
+    p, q, _ = fitted_pair(line=False)
+    read = adapters.mixture_from_sklearn(p), adapters.mixture_from_sklearn(q)
+    options = {"max_samples": 20_000, "rng": 1}
+    assert divergences.kl_divergence(p, q, **options) == divergences.kl_divergence(*read, **options)
+
+
+def test_probabilities_of_components_are_posteriors():
+    p, _, data = fitted_pair(line=False)
+    mixture = adapters.mixture_from_sklearn(p)
+    shared = mixture.covariances[0]
+    components = [GaussianMixture([1.0], mixture.means[i : i + 1], covariances=shared) for i in range(2)]
+    for point, expected in zip(data[:20], p.predict_proba(data[:20]), strict=True):
+        likelihood = [component.log_density(point[None])[0] for component in components]
+        most = posterior(likelihood, mixture.weights, top=2).top
+        assert np.allclose(most.probabilities[np.argsort(most.indices)], expected, rtol=1e-9, atol=1e-300)
+
+
+def test_a_fit_that_is_none_is_refused():
+    unfitted = SimpleNamespace(covariance_type="full")
+    with pytest.raises(DomainError, match="q must be a fitted GaussianMixture of scikit-learn; got .*Call its fit met"):
+        divergences.kl_divergence(MIXTURES["line"], q=unfitted)

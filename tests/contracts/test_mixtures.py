@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from scipy.stats import multivariate_normal
 
 import fastpriv as fp
 from fastpriv import DomainError, GaussianMixture, MixtureStack, Pmf
 from fastpriv.base import validate
 from fastpriv.distributions import PmfStack
+from fastpriv.errors import ShapeError
 
 HALF = [0.5, 0.5]
 TWO = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])

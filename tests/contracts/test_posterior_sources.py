@@ -7,12 +7,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError, ShapeError
 
 import fastpriv
 from fastpriv import DomainError, posterior
 from fastpriv.channels import DenseLikelihood
 from fastpriv.channels.vector_sources import BLOCK
+from fastpriv.errors import BackendMissingError, ShapeError
 
 SIZE = 2 * BLOCK + 4321
 NAMES = ("log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability")

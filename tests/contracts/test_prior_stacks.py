@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import NotConvergedError, ShapeError
 
 from fastpriv import (
     DomainError,
@@ -23,6 +22,7 @@ from fastpriv import (
 )
 from fastpriv.channels import ChannelStack
 from fastpriv.distributions import PmfStack
+from fastpriv.errors import NotConvergedError, ShapeError
 
 RNG = np.random.default_rng(20)
 LEVELS = [0.0, 1e-9, 0.3, 2.0, math.inf]

@@ -17,7 +17,9 @@ README = (ROOT / "README.md").read_text()
 
 DOCS = ROOT / "docs"
 # Pages whose examples run one by one; those of auditing and composition are sessions with tests of their own.
-PAGES = ("assessment", "channels", "conversions", "divergences", "leakage", "membership", "posteriors", "sweeps")
+PAGES = (
+    "assessment", "channels", "conversions", "divergences", "leakage", "membership", "posteriors", "quad", "sweeps",
+)
 
 
 def fenced(language, text=README):
@@ -81,6 +83,9 @@ def test_the_python_examples_run(tmp_path):
     assert "holds (confidence 0.95): MBP xi is at most 0.4, claimed 0.5" in of("mbp_claim")[1]
     assert (tmp_path / "fastpriv-report" / "assessment.png").exists()
     assert "maximal_leakage" in of("own.then")[1]
+    assert "quad 3.47e-09 +- 7e-09, special.ndtr 0.0139034" in of("stats.norm.pdf")[1]
+    assert "entropy: 4.70" in of("surprise")[1]
+    assert "1.02: quad -0.187500 +- 3e-09, kl_divergence 3.086998 [3.086997, 3.086998]" in of("log_p - log_q")[1]
     numbers = [0.0497516523, 0.0497516523, 7.03574095, 0.149749923]
     assert numbers_of(of("sigma_from_ci_lmip")[1]) == pytest.approx(numbers, rel=1e-7)
     xi, abp, vulnerability, _ = numbers_of(of("posterior.xi")[1])

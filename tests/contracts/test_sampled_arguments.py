@@ -7,7 +7,6 @@ import typing
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 import fastpriv
 from fastpriv import (
@@ -24,6 +23,7 @@ from fastpriv import (
 )
 from fastpriv.distributions import LogRatio
 from fastpriv.divergences import label_information, log_hockey_stick_divergence
+from fastpriv.errors import ShapeError
 from fastpriv.sampling import Sampling
 from fastpriv.sampling.options import INTERVALS, SIDES, IntervalKind, SamplingOptions, Side
 

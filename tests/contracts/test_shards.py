@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from fastpriv.errors import ShapeError
 from joblib.externals.loky.backend.reduction import cloudpickle
 
 from fastpriv import DomainError, posterior
 from fastpriv.base.errors import WorkerDiedError
 from fastpriv.channels import IndexLikelihood, ShardedLikelihood
 from fastpriv.channels.vector_sources import BLOCK
+from fastpriv.errors import ShapeError
 from fastpriv.posteriors.blocks import BlockTree, Node
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # worker processes do not find this file

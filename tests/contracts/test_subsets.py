@@ -6,10 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, posterior
 from fastpriv.channels import SubsetLikelihood, rank_of_subset, subset_of_rank
+from fastpriv.errors import ShapeError
 from fastpriv.mechanisms import BatchGradient
 
 ZEROS = np.zeros((5, 5))

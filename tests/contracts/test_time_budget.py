@@ -7,13 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 
 import fastpriv.sampling.options
 import fastpriv.sampling.stopping
 from contracts.work_clock import installed_work_clock
 from fastpriv import Density, GaussianMixture, hockey_stick_divergence, kl_divergence, renyi_divergence, total_variation
 from fastpriv.divergences import log_hockey_stick_divergence
+from fastpriv.errors import SamplingWarning
 from fastpriv.sampling.options import TimeBudget
 from fastpriv.sampling.proposals.renyi_proposals import renyi_proposal
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposals

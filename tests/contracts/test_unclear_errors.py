@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 import fastpriv
 from fastpriv import (
@@ -29,6 +28,7 @@ from fastpriv import (
 )
 from fastpriv.channels import DefaultChannel, ProductLikelihood, rank_of_subset, subset_of_rank
 from fastpriv.conversions import lip_delta_from_pointwise_lmip
+from fastpriv.errors import ShapeError
 from fastpriv.mechanisms import BatchGradient, SubsetSelection, UnaryEncoding
 from fastpriv.sampling import stopping
 

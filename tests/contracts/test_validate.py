@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError
 from fastpriv.base import validate
+from fastpriv.errors import ShapeError
 
 
 def positive(x):

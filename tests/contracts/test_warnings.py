@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 
 import fastpriv
 from fastpriv import Density, GaussianMixture, kl_divergence
+from fastpriv.errors import SamplingWarning
 
 P = GaussianMixture([0.5, 0.5], [[0.0, 0.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]])
 Q = GaussianMixture([0.5, 0.5], [[1.0, 0.0], [0.0, 2.0]], [[1.0, 1.0], [2.0, 2.0]])

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from flint import arb
 from scipy.special import gammaln, ive
 
 from fastpriv import DomainError, Estimate, awgn_capacity
 from fastpriv.calibration import sigma_from_ci_lmip
+from fastpriv.errors import ShapeError
 from oracles import awgn, awgn_start
 from oracles.tables import array_from_text, rows
 

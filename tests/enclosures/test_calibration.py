@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import NotConvergedError, ShapeError
 from flint import arb, ctx
 
 from fastpriv import DomainError, GaussianMechanism, Pmf, awgn_capacity, calibration, mutual_information
 from fastpriv.calibration.root_search import Evaluation, least_sigma
 from fastpriv.capacity import average_power_capacity
 from fastpriv.conversions import lip_delta_from_pointwise_lmip
+from fastpriv.errors import NotConvergedError, ShapeError
 from fastpriv.notions import lip_delta, log_lip_delta, pointwise_lmip
 from oracles import gaussian_mechanism, mixture
 

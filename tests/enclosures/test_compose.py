@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mp, mpf
 
 from fastpriv import (
@@ -27,6 +26,7 @@ from fastpriv import (
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition import PrivacyLossDistribution
 from fastpriv.composition.compositions import certified_curves
+from fastpriv.errors import ShapeError
 from fastpriv.mechanisms import DiscreteLaplace
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from fastpriv.pairs.measured_losses import LossPair

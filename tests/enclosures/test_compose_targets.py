@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import (
     DomainError,
@@ -15,6 +14,7 @@ from fastpriv import (
     compose,
 )
 from fastpriv.composition import largest_count, least_sigma
+from fastpriv.errors import ShapeError
 
 
 def test_counts_of_gaussians():

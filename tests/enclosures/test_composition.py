@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError
 
 from fastpriv import (
     Channel,
@@ -19,6 +18,7 @@ from fastpriv import (
 )
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition.compositions import certified_curves
+from fastpriv.errors import BackendMissingError
 from fastpriv.pairs.discretised_losses import PrivacyLoss, discretised
 from fastpriv.pairs.tilted_transforms import composed_log_bounds
 from oracles.composition import delta_of_masses

@@ -7,11 +7,11 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mp, mpf
 
 from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, compose
 from fastpriv.composition import renyi_filter
+from fastpriv.errors import ShapeError
 from fastpriv.pairs import (
     ApproximateDP,
     BoundedRange,

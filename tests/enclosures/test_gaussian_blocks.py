@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from flint import arb, ctx
 from mpmath import mp, mpf
 
 from fastpriv import DomainError, GaussianMechanism
+from fastpriv.errors import ShapeError
 from oracles import gaussian_mechanism as oracle
 
 COUNT = 2**13 + 77

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mpf
 
 from fastpriv import DomainError
 from fastpriv.capacity import average_power_capacity, gaussian_game, gaussian_information
+from fastpriv.errors import ShapeError
 from oracles import gaussian_game as oracle
 
 SCALES = (1e-300, 1e-160, 1e-20, 1e-3, 1.0, 1e3, 1e20, 1e160, 1e300)

@@ -3,11 +3,11 @@
 import mpmath
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mpf
 
 from fastpriv import DomainError, GaussianMechanism, GaussianMixture, MixtureStack
 from fastpriv.divergences import divergence_gradient
+from fastpriv.errors import ShapeError
 
 PAIRS = {
     "ordinary": (([0.4, 0.6], [-1.0, 1.0], [0.5, 0.7]), ([0.3, 0.7], [0.0, 0.5], [1.0, 2.0])),

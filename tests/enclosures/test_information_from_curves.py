@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mp
 from scipy.special import ndtr
 
@@ -28,6 +27,7 @@ from fastpriv.conversions import (
 )
 from fastpriv.conversions.curve_integrals import Weight
 from fastpriv.conversions.privacy_curves import WorstHockeyStickCurve
+from fastpriv.errors import ShapeError
 from oracles import curve_integrals as oracle
 from sizes import few_first, few_or_all
 

@@ -8,10 +8,10 @@ import pickle
 import mpmath
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, GaussianMechanism, compose
 from fastpriv.composition import BandedMatrixMechanism, RandomAllocation
+from fastpriv.errors import ShapeError
 from fastpriv.pairs import MatrixMechanism
 from oracles import structured_sampling as oracle
 

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from fastpriv.risk import trade_off_curve
 from mpmath import mp, mpf
 
 from fastpriv import DomainError, GaussianMixture, LaplaceMechanism, compose, hockey_stick_divergence, total_variation
 from fastpriv.divergences import log_hockey_stick_divergence
+from fastpriv.risk import trade_off_curve
 from oracles import gaussian_pairs, products
 
 LEVELS = [0.0, 5e-324, 1e-9, 0.1, 0.7, 1.5, 3.0, 12.0, 40.0]

@@ -8,7 +8,6 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mp, mpf
 
 from fastpriv import (
@@ -22,6 +21,7 @@ from fastpriv import (
     compose,
 )
 from fastpriv.composition import trade_off_curve
+from fastpriv.errors import ShapeError
 from fastpriv.pairs import ApproximateDP, NegativeBinomial, PermuteAndFlip, Poisson, Selected, TreeAggregation
 from oracles import selection_and_events as oracle
 

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mp
 
 from fastpriv import DomainError, posterior
 from fastpriv.channels import SubsetLikelihood, subset_of_rank
+from fastpriv.errors import ShapeError
 from fastpriv.mechanisms import BatchGradient
 from fastpriv.mechanisms.batch_gradient import _rounding_count, _row_products
 from oracles.subsets import DIGITS, gaussian_exponents, products

@@ -6,7 +6,6 @@ from math import comb
 import mpmath
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import erfc, erfinv, findroot, log, mp, mpf, ncdf, sqrt
 from scipy.special import ndtr, ndtri
 
@@ -25,6 +24,7 @@ from fastpriv import (
 )
 from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition import privacy_profile, reconstruction_robustness, trade_off_curve, true_positive_rate
+from fastpriv.errors import ShapeError
 
 ALPHA = np.array([0.0, 1e-12, 1e-4, 0.05, 0.3, 0.5, 0.9, 0.9999, 1.0])
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from scipy import stats
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.sampling.statistics.intervals import binomial_interval
 from sizes import few_first
 

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 from scipy.stats import binom
 
 from fastpriv import (
@@ -17,6 +16,7 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.distributions import LogRatio
+from fastpriv.errors import SamplingWarning
 
 LEVELS = (0.9, 0.99)
 FALSE_ALARM = 1e-6

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 from scipy.stats import binom
 
 from fastpriv import hockey_stick_divergence, kl_divergence
+from fastpriv.errors import SamplingWarning
 from oracles.pairs_nd import table
 from properties.known import ask, known, mixtures_of
 

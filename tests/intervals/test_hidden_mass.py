@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 
 from fastpriv import (
     Density,
@@ -17,6 +16,7 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.distributions import LogRatio
+from fastpriv.errors import SamplingWarning
 from oracles.counting import allowed
 
 WEIGHT, FAR = 1e-4, 300.0

@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 from numpy.random import SeedSequence
 
 from fastpriv import Density, GaussianMixture, hockey_stick_divergence, jensen_shannon, kl_divergence
+from fastpriv.errors import SamplingWarning
 from fastpriv.sampling import replicates
 from fastpriv.sampling.allocation import split_budget
 from fastpriv.sampling.problem import Integrand, Term, distribution_pair

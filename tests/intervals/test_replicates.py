@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from scipy import special
 from scipy.stats import qmc
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.sampling.statistics.intervals import analysis_confidence, replicate_interval, stage_interval
 from fastpriv.sampling.statistics.tail_index import PointMoments
 from oracles.counting import allowed, surely_fails

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from scipy import stats
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.sampling.statistics.confidence_sequences import BoundedMean, tail_excess
 from oracles.counting import allowed, surely_fails
 

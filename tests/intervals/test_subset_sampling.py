@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 from scipy.stats import binom
 
 from fastpriv import DomainError, posterior
 from fastpriv.channels import SubsetLikelihood
+from fastpriv.errors import SamplingWarning
 from fastpriv.mechanisms import BatchGradient
 from fastpriv.posteriors import sampled_subset_posterior
 from fastpriv.studies.datasets import digits

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning, ShapeError
 from scipy import stats
 
 from fastpriv import DomainError
+from fastpriv.errors import SamplingWarning, ShapeError
 from fastpriv.sampling.statistics.intervals import replicate_interval
 from fastpriv.sampling.statistics.tail_index import LargestValues, PointMoments, tail_index, tail_verdict
 from oracles.counting import allowed, surely_fails

@@ -6,10 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import NotConvergedError, ShapeError
 from scipy import stats
 
 from fastpriv import DomainError
+from fastpriv.errors import NotConvergedError, ShapeError
 from fastpriv.studies.leakage import Protection, SoftmaxRegression, Training
 
 RNG = np.random.default_rng(3)

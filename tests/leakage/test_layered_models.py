@@ -5,10 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from mpmath import mp, mpf
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.mechanisms import BatchGradient
 from fastpriv.studies.kernels import _layered_model
 from fastpriv.studies.leakage import MultilayerPerceptron, SoftmaxRegression, TrainableModel

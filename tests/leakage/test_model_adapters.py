@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError, ShapeError
 from scipy.optimize import check_grad
 
 from fastpriv import DomainError
+from fastpriv.errors import BackendMissingError, ShapeError
 from fastpriv.studies.leakage import MultilayerPerceptron, TorchModel, Training
 
 RNG = np.random.default_rng(2)

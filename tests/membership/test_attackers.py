@@ -6,9 +6,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.studies.membership import (
     AdaptiveThresholdLRT,
     BernoulliMembership,

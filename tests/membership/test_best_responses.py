@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.studies.membership import (
     AdaptiveThresholdLRT,
     BayesAttacker,

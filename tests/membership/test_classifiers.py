@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError, ShapeError
 
 from fastpriv import DomainError
+from fastpriv.errors import BackendMissingError, ShapeError
 from fastpriv.studies.membership import (
     BayesAttacker,
     BernoulliMembership,

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.studies.membership import BernoulliMembership, FixedSizeMembership, Panel, membership_equilibrium
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.studies.membership import auc, evaluate_attack, roc_curve
 
 SMALL = [0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]

@@ -8,9 +8,9 @@ import textwrap
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError
 
 from fastpriv import DomainError
+from fastpriv.errors import BackendMissingError
 from fastpriv.studies.membership import Panel, read_panel, write_panel
 
 LETTERS = {0: "00", 1: "10", 2: "11", -1: "01"}  # copies of A2 as the two bits of a genotype, high bit first

@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.studies.membership import Panel
 
 

@@ -5,10 +5,10 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from scipy.stats import chi2
 
 from fastpriv import DomainError
+from fastpriv.errors import ShapeError
 from fastpriv.studies.membership import BernoulliMembership, FixedSizeMembership
 from oracles.membership import memberships, prior_weights
 

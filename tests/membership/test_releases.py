@@ -6,11 +6,11 @@ import pickle
 import mpmath
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 from scipy.integrate import dblquad, quad
 from scipy.stats import gamma, kstest, laplace, norm, uniform
 
 from fastpriv import DomainError, GaussianMechanism
+from fastpriv.errors import ShapeError
 from fastpriv.studies.membership import (
     BernoulliMembership,
     CombinedReleases,

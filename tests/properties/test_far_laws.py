@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 
 from fastpriv import GaussianMixture, kl_divergence
+from fastpriv.errors import SamplingWarning
 from fastpriv.sampling.proposals.renyi_proposals import renyi_proposal
 
 

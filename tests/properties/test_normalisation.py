@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 
+from fastpriv.errors import SamplingWarning
 from fastpriv.sampling.statistics.normalisation import LogRatioSums, warn_of_normalisation
 from sizes import few_first
 

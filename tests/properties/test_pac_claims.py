@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, Estimate, GaussianMechanism, Pmf, notions
+from fastpriv.errors import ShapeError
 
 
 def counted(lower, upper, level=0.95):

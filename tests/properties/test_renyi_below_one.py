@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 
 from fastpriv import GaussianMixture, renyi_divergence
+from fastpriv.errors import SamplingWarning
 from fastpriv.sampling.proposals.renyi_proposals import renyi_integral_bounds
 
 ORDERS = (0.1, 0.5, 0.9, 0.999)

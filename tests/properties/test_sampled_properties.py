@@ -6,7 +6,6 @@ import warnings
 import joblib
 import numpy as np
 import pytest
-from fastpriv.errors import SamplingWarning
 
 from contracts.work_clock import installed_work_clock
 from fastpriv import (
@@ -21,6 +20,7 @@ from fastpriv import (
     total_variation,
 )
 from fastpriv.divergences import label_information, log_hockey_stick_divergence
+from fastpriv.errors import SamplingWarning
 from properties.known import ask, known, mixtures_of
 
 SURE = 1 - 1e-6

@@ -9,10 +9,10 @@ import accountants
 import numpy as np
 import pytest
 from accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, Accountant, CompositionQuestion, answers
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, GaussianMechanism, figures
 from fastpriv.adapters.step_tables import make_step
+from fastpriv.errors import ShapeError
 
 BENCHES = Path(__file__).parents[2] / "benches"
 

@@ -8,12 +8,12 @@ import sys
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError, ShapeError
 
 import fastpriv
 from fastpriv import DomainError, Pmf, calibration, notions
 from fastpriv.base import grids
 from fastpriv.base.numerics import rounded_up
+from fastpriv.errors import BackendMissingError, ShapeError
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 from fastpriv.studies.assessment import assess, quantities
 from fastpriv.studies.assessment.result import COLUMNS

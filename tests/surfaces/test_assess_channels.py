@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 import fastpriv
 from fastpriv import Channel, DomainError, Pmf, RandomizedResponse, notions
 from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
+from fastpriv.errors import ShapeError
 from fastpriv.mechanisms import ExponentialMechanism, GeometricMechanism, SubsetSelection, UnaryEncoding
 from fastpriv.studies.assessment import assess, quantities
 from fastpriv.studies.assessment.assess import default_level

@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError
 from scipy.sparse import csr_array
 
 from contracts.test_channels import ALL
 from fastpriv import Channel, DomainError, RandomizedResponse
 from fastpriv.channels import SparseChannel, read_channel, write_channel
+from fastpriv.errors import BackendMissingError
 from fastpriv.mechanisms import UnaryEncoding
 
 DENSE = [one for one in ALL if isinstance(one, Channel)]

@@ -3,9 +3,9 @@
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError
 
 from fastpriv import DomainError, read_categories, read_column
+from fastpriv.errors import BackendMissingError
 from fastpriv.studies import datasets
 
 

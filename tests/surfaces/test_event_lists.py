@@ -1,6 +1,7 @@
 """Events of dp_accounting and histories of Opacus are the compositions that they stand for."""
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from fastpriv import (
     RandomizedResponse,
     compose,
 )
-from fastpriv.adapters import composition_from_dp_events, composition_from_opacus
+from fastpriv.adapters import composition_from_dp_events, composition_from_opacus, opacus_history
 from fastpriv.composition import RandomAllocation
 from fastpriv.pairs import (
     ApproximateDP,
@@ -173,6 +174,17 @@ def test_without_noise_on_a_sample():
     assert found.delta(5.0).value == pytest.approx(1 - 0.75**2, rel=1e-12)
 
 
+@pytest.mark.parametrize("relation", ["add_or_remove", "replace_one", "zero_out"])
+def test_a_sample_without_noise_tells_who_was_drawn(relation):
+    """As calibrations ask of noise 0."""
+    silent = event("PoissonSampledDpEvent", sampling_probability=0.25,
+                   event=event("GaussianDpEvent", noise_multiplier=0.0))
+    found = composition_from_dp_events(silent, relation=relation)
+    for direction in ("forward", "backward"):
+        assert found.delta(0.0, direction=direction).value == pytest.approx(0.25, rel=1e-12)
+    assert found.delta(5.0).value == pytest.approx(0.25, rel=1e-12)
+
+
 def test_histories_of_opacus():
     class Accountant:
         history = [(1.0, 0.25, 20), (2.0, 0.25, 10)]  # noqa: RUF012
@@ -180,6 +192,27 @@ def test_histories_of_opacus():
     wanted = compose([PoissonSampledGaussian(1.0, 0.25), PoissonSampledGaussian(2.0, 0.25)], [20, 10])
     for given in (Accountant.history, Accountant(), {"history": Accountant.history, "mechanism": "rdp"}):
         assert composition_from_opacus(given) == wanted
+
+
+def test_histories_for_opacus():
+    steps = compose([PoissonSampledGaussian(1.0, 0.25), PoissonSampledGaussian(2.0, 0.25)], [20, 10])
+    assert opacus_history(steps) == [(1.0, 0.25, 20), (2.0, 0.25, 10)]
+    assert composition_from_opacus(opacus_history(steps)) == steps
+    assert opacus_history(compose([])) == []
+    ((multiplier, rate, count),) = opacus_history(compose(PoissonSampledGaussian(1.0, 0.5, 0.3), 7))
+    assert (rate, count) == (0.5, 7)
+    assert Fraction(multiplier) * Fraction(0.3) <= 1 < Fraction(math.nextafter(multiplier, 4.0)) * Fraction(0.3)
+
+
+@pytest.mark.parametrize("other", [GaussianMechanism(1.0, 1.0), PoissonSampledGaussian(1.0, 0.5, 0.0),
+                                   PoissonSampledGaussian(1.0, 0.5, group_size=2)])
+def test_what_opacus_does_not_record(other):
+    with pytest.raises(DomainError, match="composition must consist of PoissonSampledGaussian, of one record"):
+        opacus_history(compose([PoissonSampledGaussian(1.0, 0.25), other]))
+    steps = compose(PoissonSampledGaussian(1.0, 0.25), 3)
+    unnamed = type(steps)(steps.forward_pairs, steps.backward_pairs, steps.count, steps.ordered)
+    with pytest.raises(DomainError, match="composition must name its releases; got .*Make it by compose"):
+        opacus_history(unnamed)
 
 
 def test_events_of_dp_accounting_itself():

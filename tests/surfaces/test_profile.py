@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from fastpriv.errors import ShapeError
 
 from fastpriv import DomainError, Estimate, GaussianMechanism, figures
+from fastpriv.errors import ShapeError
 
 pytest.importorskip("matplotlib")
 

@@ -3,6 +3,7 @@
 ``tools/hosts`` runs this file where all hosts are.
 """
 
+import importlib
 import math
 import pickle
 import subprocess
@@ -10,12 +11,12 @@ import sys
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError
 
 import fastpriv
-from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian
+from fastpriv import DomainError, GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, compose
 from fastpriv.adapters import CertifiedAccountant, opendp_privacy_profile, riskcal_evaluator
 from fastpriv.composition import least_sigma
+from fastpriv.errors import BackendMissingError
 from fastpriv.pairs import FixedSizeSampled
 
 dp_accounting = pytest.importorskip("dp_accounting")
@@ -141,6 +142,51 @@ def test_a_host_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "riskcal.calibration.core", None)
     with pytest.raises(BackendMissingError, match="riskcal_evaluator needs riskcal 1.5 or later"):
         riskcal_evaluator(lambda sigma: GaussianMechanism(sigma, 1.0))
+
+
+def test_jax_privacy_accounts_and_calibrates():
+    accounting = pytest.importorskip("jax_privacy.accounting")
+    analysis = importlib.import_module("jax_privacy.accounting.analysis")
+    calibrate = importlib.import_module("jax_privacy.accounting.calibrate")
+
+    class Config(accounting.DpAccountantConfig):
+        def create_accountant(self):
+            return CertifiedAccountant()
+
+    training = accounting.DpsgdTrainingAccountant(dp_accountant_config=Config())
+    size = {"num_samples": 10_000, "batch_size": 100}
+    parameters = analysis.DpParams(noise_multipliers=1.0, delta=1e-5, **size)
+    epsilon = training.compute_epsilon(1000, parameters)
+    assert epsilon == compose(PoissonSampledGaussian(1.0, 0.01), 1000).epsilon(1e-5, direction="worst").upper
+    theirs = accounting.DpsgdTrainingAccountant(dp_accountant_config=accounting.PldAccountantConfig())
+    assert epsilon <= theirs.compute_epsilon(1000, parameters) <= epsilon * (1 + 1e-5)
+    sigma = calibrate.calibrate_noise_multiplier(
+        target_epsilon=2.0, accountant=training, batch_sizes=100, num_updates=1000, num_samples=10_000,
+        target_delta=1e-5, tol=1e-6)
+    reached = training.compute_epsilon(1000, analysis.DpParams(noise_multipliers=sigma, delta=1e-5, **size))
+    assert 2.0 - 1e-4 < reached <= 2.0
+
+
+@pytest.mark.parametrize("relation", ["ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL"])
+def test_jax_privacy_plans(relation):
+    """A plan calibrates banded noise by an accountant of its caller, which it copies."""
+    plans = pytest.importorskip("jax_privacy.experimental.execution_plan")
+    batches = importlib.import_module("jax_privacy.batch_selection")
+    partition = batches.PartitionType["INDEPENDENT" if relation == "ADD_OR_REMOVE_ONE" else "EQUAL_SPLIT"]
+    accountant = CertifiedAccountant(dp_accounting.NeighboringRelation[relation])
+    config = plans.BandMFExecutionPlanConfig.default(
+        num_bands=4, iterations=40, epsilon=1.0, delta=1e-5, sampling_prob=0.4, partition_type=partition,
+        accountant=accountant)
+    event = config.plan().dp_event if callable(config.plan) else config.plan.dp_event
+    assert 1.0 - 1e-3 < accountant.compose(event).get_epsilon(1e-5) <= 1.0
+
+
+def test_jax_privacy_samples_agree():
+    """Deltas from samples of losses are means of what the certified delta is the expectation of."""
+    samples = pytest.importorskip("jax_privacy.experimental.monte_carlo.delta_calculation")
+    losses = np.random.default_rng(0).normal(0.5, 1.0, 200_000)
+    bounds = CertifiedAccountant().compose(dp_event.GaussianDpEvent(1.0)).bounds(target_epsilon=1.0)
+    assert abs(samples.delta_from_epsilon_and_samples(1.0, losses) - bounds.value) < 5 * 0.3 / math.sqrt(200_000)
 
 
 def test_opendp():

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fastpriv.errors import BackendMissingError, ShapeError
 
 import fastpriv
 from fastpriv import DomainError, sweep
 from fastpriv.base.store import ResultStore
 from fastpriv.cli import main
+from fastpriv.errors import BackendMissingError, ShapeError
 from fastpriv.sweeps.cells import BatchResults
 from sweeps import functions
 
