@@ -69,8 +69,7 @@ _UNIFORM = Assumption("prior uniform, or within prior_spread of it")  # of the c
             note="true without the assumption and without prior_spread; loose"),
 )
 def mbp_from_ldp(
-    epsilon: NumberLike, pi_min: NumberLike = 0.0, *, prior_spread: NumberLike = 0.0,
-    form: TightOrPublished = "tight",
+    epsilon: NumberLike, pi_min: NumberLike = 0.0, *, prior_spread: NumberLike = 0.0, form: TightOrPublished = "tight"
 ) -> Estimate:
     """Least xi such that epsilon-LDP gives xi-MBP under every prior whose smallest probability is ``pi_min``.
 
@@ -97,11 +96,7 @@ def mbp_from_ldp(
             rising="xi prior_spread", assumptions=(_UNIFORM, FULL_SUPPORT), note="true; prior_spread is unnecessary"),
 )
 def ldp_from_mbp(
-    xi: NumberLike,
-    pi_min: ArrayLike = 0.0,
-    *,
-    prior_spread: NumberLike = 0.0,
-    form: TightOrPublished = "tight",
+    xi: NumberLike, pi_min: ArrayLike = 0.0, *, prior_spread: NumberLike = 0.0, form: TightOrPublished = "tight"
 ) -> Estimate:
     """Least epsilon such that xi-MBP under a prior with smallest probability ``pi_min`` gives epsilon-LDP.
 
@@ -335,11 +330,7 @@ def _smaller_bound(direct: Estimate, xi: FloatArray, pi_min: FloatArray, by_ldp:
             domain="xi at most 1", note="false for xi above 0.62822: 0.00739 against 0.005 at xi = 1", holds=False),
 )
 def robustness_from_mbp(
-    xi: NumberLike,
-    beta: NumberLike,
-    pi_min: ArrayLike = 0.0,
-    *,
-    form: TightOrPublished = "tight",
+    xi: NumberLike, beta: NumberLike, pi_min: ArrayLike = 0.0, *, form: TightOrPublished = "tight"
 ) -> Estimate:
     """Least gamma such that (xi, beta, alpha)-MBP misses by more than alpha with at most gamma, for each other secret.
 

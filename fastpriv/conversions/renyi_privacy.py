@@ -133,11 +133,7 @@ def kl_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: 
     Formula("as_published", f"{MIRONOV}, proposition 3", rising="renyi", falling="order delta", note="true and larger"),
 )
 def dp_epsilon_from_rdp(
-    renyi: NumberLike,
-    order: ArrayLike,
-    delta: NumberLike,
-    *,
-    form: BoundOrPublished = "bound",
+    renyi: NumberLike, order: ArrayLike, delta: NumberLike, *, form: BoundOrPublished = "bound"
 ) -> Estimate:
     """Epsilon at ``delta`` from the divergence at one order: r + ln(1 - 1/a) - ln(a delta) / (a - 1), at least 0.
 
@@ -318,9 +314,7 @@ def kl_from_zcdp(rho: NumberLike, *, unit: Information = "nats") -> Estimate:
 
 
 @conversion(
-    "zcdp",
-    "dp",
-    Formula("bound", f"{CANONNE}, at the best order", rising="rho", falling="delta"),
+    "zcdp", "dp", Formula("bound", f"{CANONNE}, at the best order", rising="rho", falling="delta"),
     Formula("as_published", f"{BUN_STEINKE}, proposition 1.3", rising="rho", falling="delta", note="true and larger"),
 )
 def dp_epsilon_from_zcdp(rho: NumberLike, delta: NumberLike, *, form: BoundOrPublished = "bound") -> Estimate:

@@ -24,15 +24,8 @@ from ..base.values import is_read_only
 from .packed import MAX_MAGNITUDE
 
 __all__ = [
-    "MAX_ASYMMETRY",
-    "doubtful_matrices",
-    "factors_and_refused",
-    "scaling_exponents",
-    "sigma_rows",
-    "simplest_form",
-    "validated_covariances",
-    "validated_factors",
-    "validated_sigmas",
+    "MAX_ASYMMETRY", "doubtful_matrices", "factors_and_refused", "scaling_exponents", "sigma_rows", "simplest_form",
+    "validated_covariances", "validated_factors", "validated_sigmas",
 ]
 
 # bound: none - largest |K_ij - K_ji| relative to sqrt(K_ii K_jj) that is taken for rounding; others are refused
@@ -55,9 +48,7 @@ _DEFINITENESS_REMEDY = (
 def validated_sigmas(sigmas: Any) -> FloatArray:
     """Standard deviations of any shape, checked."""
     return validate.real(
-        "sigmas",
-        sigmas,
-        "positive and between 1e-300 and 1e300",
+        "sigmas", sigmas, "positive and between 1e-300 and 1e300",
         lambda s: (s >= 1 / MAX_MAGNITUDE) & (s <= MAX_MAGNITUDE),
         remedy="Pass standard deviations; a point mass has no density.",
     )

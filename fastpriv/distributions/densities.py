@@ -229,9 +229,7 @@ class Density(_UserDefined):
         """
         own_samples = drawn_from is True or (isinstance(drawn_from, Density) and drawn_from == self)
         return self._evaluate(
-            x,
-            block,
-            zero="it is the density's own draw, so its density is not zero" if own_samples else "",
+            x, block, zero="it is the density's own draw, so its density is not zero" if own_samples else "",
             infinite="a density is finite, and a point mass needs a base measure of counts",
         )
 
@@ -349,9 +347,7 @@ class LogRatio(_UserDefined):
         ``block`` is named in errors.
         """
         return self._evaluate(
-            x,
-            block,
-            zero="it is a draw of P, so p is not zero" if drawn_from == "p" else "",
+            x, block, zero="it is a draw of P, so p is not zero" if drawn_from == "p" else "",
             infinite="it is a draw of Q, so q is not zero" if drawn_from == "q" else "",
         )
 

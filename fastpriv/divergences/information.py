@@ -69,13 +69,7 @@ def entropy(
 
         request, anything = sampling_request(entropy, sampling, options), (0.0, -math.inf, math.inf)
         return rows_of_stacks.quantity(
-            {"p": p},
-            request,
-            integrals.entropy,
-            entropy,
-            trivial=anything,
-            integral="entropy",
-            certified=certified,
+            {"p": p}, request, integrals.entropy, entropy, trivial=anything, integral="entropy", certified=certified
         )
     validate.instance("p", p, GaussianMixture)
     request = sampling_request(entropy, sampling, options)
@@ -231,10 +225,6 @@ def information_of_settings(
         return integrals.mutual_information(pmf, float(release.sigmas[0]), **options)
 
     return rows_of_stacks.quantity(
-        {"prior": prior.through_gaussian(sigma)},
-        request,
-        of_release,
-        of_release,
-        integral=integral,
+        {"prior": prior.through_gaussian(sigma)}, request, of_release, of_release, integral=integral,
         certified=certified,
     )

@@ -160,13 +160,8 @@ def jensen_shannon(
 
         request = sampling_request(jensen_shannon, sampling, options)
         return rows_of_stacks.quantity(
-            {"p": p, "q": q},
-            request,
-            integrals.jensen_shannon,
-            jensen_shannon,
-            trivial=(0.0, 0.0, LOG_2_ABOVE),
-            integral="js",
-            certified=certified,
+            {"p": p, "q": q}, request, integrals.jensen_shannon, jensen_shannon, trivial=(0.0, 0.0, LOG_2_ABOVE),
+            integral="js", certified=certified,
         )
     dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
     methods = integrals.jensen_shannon, lambda reductions: reductions.jensen_shannon
@@ -251,12 +246,7 @@ def renyi_divergence(
 
         request = sampling_request(renyi_divergence, sampling, options)
         return rows_of_stacks.quantity(
-            {"p": p, "q": q},
-            request,
-            of_row,
-            renyi_divergence,
-            parameter=orders,
-            integral="renyi",
+            {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, integral="renyi",
             certified=certified,
         )
     if not orders.size:

@@ -33,9 +33,7 @@ from .discrete.channel_with_prior import (
 )
 from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
 
-__all__ = [
-    "AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp",
-]
+__all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
