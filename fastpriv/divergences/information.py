@@ -14,7 +14,7 @@ from ..base.numerics import FloatArray
 from ..base.parallel import Progress
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from .arguments import Dispatch, exact_estimate, refuse_certified
+from .arguments import Dispatch, exact_or_sampled
 from .one_dimension import integrals
 
 __all__ = ["entropy", "information_of_settings", "label_information", "mutual_information"]
@@ -74,14 +74,10 @@ def entropy(
     validate.instance("p", p, GaussianMixture)
     request = sampling_request(entropy, sampling, options)
     dispatch: Dispatch = "one dimension" if p.dimension == 1 else "mixtures"
-    methods = integrals.entropy, lambda reductions: reductions.entropy
-    estimate = exact_estimate(dispatch, request, *methods, p, certified=certified)
-    if estimate is not None:
-        return estimate
-    refuse_certified(certified)
-    from . import monte_carlo
-
-    return monte_carlo.entropy(p, request)
+    return exact_or_sampled(
+        dispatch, request, integrals.entropy, lambda reductions: reductions.entropy,
+        lambda monte_carlo: monte_carlo.entropy(p, request), p, certified=certified,
+    )
 
 
 @in_unit
@@ -140,15 +136,10 @@ def label_information(
         return rows_of_stacks.quantity({"p": p}, request, None, label_information, certified=certified)
     validate.instance("p", p, GaussianMixture)
     request = sampling_request(label_information, sampling, options)
-    estimate = exact_estimate(
-        "mixtures", request, None, lambda reductions: reductions.mutual_information, p, certified=certified
+    return exact_or_sampled(
+        "mixtures", request, None, lambda reductions: reductions.mutual_information,
+        lambda monte_carlo: monte_carlo.label_information(p, request), p, certified=certified,
     )
-    if estimate is not None:
-        return estimate
-    refuse_certified(certified)
-    from . import monte_carlo
-
-    return monte_carlo.label_information(p, request)
 
 
 @in_unit

@@ -144,6 +144,11 @@ def total_variation(p: Any, q: Any, request: Request) -> Estimate:
 @_raise_interruption
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     """D_order(P||Q) for an order other than 1."""
+    if math.isinf(order):
+        raise DomainError(
+            "order must be finite for a divergence that has to be sampled; got inf. No number of samples bounds the "
+            "largest log ratio: take a finite order."
+        )
     p, q, pair = _sampled_pair(p, q, request, both=False)
     parameter, b = np.array([order]), order - 1.0
     term = Term("renyi_proposal", parameter)
