@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base import random_streams, validate
 from ..base.errors import DomainError, ShapeError
-from ..base.files import FileArray, memory_mapped_file
+from ..base.files import FileArray, changed_file, memory_mapped_file
 from ..base.numerics import FloatArray, RealArray
 from ..base.values import ValueObject, is_read_only
 from ..kernels import _matrix_product
@@ -739,10 +739,7 @@ def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] 
     cells.setflags(write=False)
     channel = Channel(cells, log=log)
     if channel._file is not None and state not in (None, channel._file.state):
-        raise DomainError(
-            f"matrix must be a file that stays as it is while it is read; got {str(channel._file.path)!r}, and another "
-            "was found under its name in another process. Run again when it is complete."
-        )
+        raise changed_file("matrix", channel._file.path, "another was found under its name in another process")
     return channel
 
 
