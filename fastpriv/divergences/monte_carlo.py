@@ -40,11 +40,7 @@ from ..sampling.problem import (
 )
 from ..sampling.proposals.local_normal_proposals import local_normals
 from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, renyi_integral_bounds, renyi_proposal
-from ..sampling.proposals.tilting import (
-    Proposal,
-    hockey_stick_proposals,
-    log_mass_of_larger,
-)
+from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_mass_of_larger
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
 from ..sampling.stopping import RunOutcome, run
