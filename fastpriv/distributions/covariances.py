@@ -275,10 +275,6 @@ def _as_float64(block: NDArray[Any]) -> FloatArray:
     return np.asarray(block, dtype=np.float64)
 
 
-def _is_not_finite(block: FloatArray) -> BoolArray:
-    return ~np.isfinite(block)
-
-
 def _is_no_variance(block: FloatArray) -> BoolArray:
     variances = np.diagonal(block, axis1=1, axis2=2)
     bad = np.zeros(block.shape, dtype=bool)
@@ -301,7 +297,7 @@ class _Defect(NamedTuple):
 
 # What a covariance matrix may not be. Asymmetry is the last: it is skipped for blocks that are symmetric.
 _DEFECTS = (
-    _Defect(_is_not_finite, "made of finite numbers", "Remove what is not a number."),
+    _Defect(lambda block: ~np.isfinite(block), "made of finite numbers", "Remove what is not a number."),
     _Defect(_is_no_variance, "positive on their diagonals, between 1e-300 and 1e300", _DEFINITENESS_REMEDY),
     _Defect(_is_asymmetric, "symmetric to rounding", "Pass (K + K.T) / 2 if that is meant."),
 )
