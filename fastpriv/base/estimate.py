@@ -210,13 +210,7 @@ class Estimate:
             upper = np.where(np.less_equal(self.upper, 1.0), np.minimum(upper, 0.0), upper)
         value = np.clip(value, lower, upper)
         return Estimate(
-            value,
-            lower,
-            upper,
-            kind=self.kind,
-            unit=unit,
-            method=self.method,
-            confidence=self.confidence,
+            value, lower, upper, kind=self.kind, unit=unit, method=self.method, confidence=self.confidence,
             cost=self.cost,
         )
 

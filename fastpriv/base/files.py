@@ -31,9 +31,9 @@ from .errors import DomainError
 from .escaping import spreadsheet_row
 
 __all__ = [
-    "FileArray", "NpyHeader", "atomic_write", "check_writable_file", "explain_write_errors", "file_state", "json_safe",
-    "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header", "read_npz",
-    "writable_directory", "write_csv", "write_csv_rows", "write_picture", "write_text",
+    "FileArray", "NpyHeader", "atomic_write", "changed_file", "check_writable_file", "explain_write_errors",
+    "file_state", "json_safe", "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header",
+    "read_npz", "writable_directory", "write_csv", "write_csv_rows", "write_picture", "write_text",
 ]
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
@@ -376,7 +376,7 @@ class FileArray:
         self.__dict__.update(attributes)
         self.descriptor = os.open(self.path, os.O_RDONLY)
         if file_state(self.descriptor) != self.state:
-            raise self._changed("another was found under its name in another process")
+            raise changed_file(self.name, self.path, "another was found under its name in another process")
 
     def take(self, first: int, last: int, description: str = "") -> NDArray[Any]:
         """Read entries ``first`` to ``last - 1``; ``description`` says in errors which they are."""
@@ -393,14 +393,17 @@ class FileArray:
                 )
             offset += count
         if file_state(self.descriptor) != self.state:
-            raise self._changed(f"it was written to before {description or f'entry {first}'} was read")
+            how = f"it was written to before {description or f'entry {first}'} was read"
+            raise changed_file(self.name, self.path, how)
         return entries
 
-    def _changed(self, how: str) -> DomainError:
-        return DomainError(
-            f"{self.name} must be a file that stays as it is while it is read; got {str(self.path)!r}, and {how}. "
-            "Run again when it is complete."
-        )
+
+def changed_file(name: str, path: Path, how: str) -> DomainError:
+    """Build the error for a file that became another one while it was used."""
+    return DomainError(
+        f"{name} must be a file that stays as it is while it is read; got {str(path)!r}, and {how}. "
+        "Run again when it is complete."
+    )
 
 
 def memory_mapped_file(name: str, values: NDArray[Any]) -> FileArray | None:

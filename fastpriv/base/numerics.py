@@ -18,8 +18,8 @@ __all__ = [
     "LARGEST_DOUBLE", "LOG_2", "LOG_2_ABOVE", "MACHINE_EPSILON", "SMALLEST_NORMAL", "SMALLEST_SUBNORMAL", "SQRT_LOG_2",
     "SQRT_LOG_2_ABOVE", "UNIT_ROUNDOFF", "BoolArray", "FloatArray", "IndexArray", "IntArray", "LongDoubleArray",
     "RealArray", "WordArray", "artanh_remainder", "bennett", "doubles_around", "enclosure", "exp_excess",
-    "jensen_shannon_generator",
-    "log_sum_exp", "next_above", "next_below", "reconcile_bounds", "rounded_down", "rounded_outward", "rounded_up",
+    "jensen_shannon_generator", "log_sum_exp", "next_above", "next_below", "reconcile_bounds", "rounded_down",
+    "rounded_outward", "rounded_up", "two_sum",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -147,6 +147,13 @@ def rounded_up(bound: float, digits: int = 3) -> str:
 def rounded_down(bound: float, digits: int = 3) -> str:
     """A lower bound with at most ``digits`` significant digits, never more than it."""
     return rounded_outward(bound, f".{digits}g", below=True)
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded sum of two numbers or arrays, and its rounding error, exactly."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
 
 
 def log_sum_exp(terms: FloatArray, axis: int = -1) -> Any:

@@ -237,24 +237,24 @@ class ResultStore:
 
     def close(self) -> None:
         """Close the file and let go of the lock."""
-        with self._lock, suppress(sqlite3.Error):  # all that was committed is kept, also where the disk is full
-            self._connection.close()
-        if self._lock_file is not None and self.path is not None:
-            descriptor, self._lock_file = self._lock_file, None
-            _unlock(self.path, descriptor)
+        self._close(())
 
     def remove(self) -> None:
         """Close the store and delete its file."""
-        path, self.path = self.path, None
-        with self._lock, suppress(sqlite3.Error):
+        self._close(_SIDE_FILES[:3])
+        self.path = None
+
+    def _close(self, removed: tuple[str, ...]) -> None:
+        """Close the file, delete those with these endings, and let go of the lock."""
+        with self._lock, suppress(sqlite3.Error):  # all that was committed is kept, also where the disk is full
             self._connection.close()
-        if path is not None:
-            for ending in _SIDE_FILES[:3]:
+        if self.path is not None:
+            for ending in removed:
                 with suppress(FileNotFoundError):
-                    os.unlink(f"{path}{ending}")
+                    os.unlink(f"{self.path}{ending}")
             if self._lock_file is not None:
                 descriptor, self._lock_file = self._lock_file, None
-                _unlock(path, descriptor)
+                _unlock(self.path, descriptor)
 
     def __enter__(self) -> ResultStore:
         return self

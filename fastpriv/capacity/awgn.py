@@ -227,9 +227,7 @@ def _sigma_estimate(value: Any, lower: Any, upper: Any) -> Estimate:
 
 def _dimension(dimension: ArrayLike) -> FloatArray:
     return validate.real(
-        "dimension",
-        dimension,
-        f"a whole number from 1 to {_MAX_DIMENSION}",
+        "dimension", dimension, f"a whole number from 1 to {_MAX_DIMENSION}",
         lambda x: (x >= 1) & (x <= _MAX_DIMENSION) & (x == np.floor(x)),
     )
 

@@ -95,8 +95,7 @@ class ChannelCapacity(Result):
 
 def channel_capacity(
     channel: AnyChannel | ChannelStack | HasMatrix | ArrayLike, *, rtol: float = 1e-9,
-    unit: Information = "nats", max_iterations: int = 200, max_seconds: float | None = None,
-    n_jobs: int | None = None,
+    unit: Information = "nats", max_iterations: int = 200, max_seconds: float | None = None, n_jobs: int | None = None,
 ) -> ChannelCapacity:
     """Capacity of any finite channel: the largest mutual information over all input distributions, with a certificate.
 

@@ -24,21 +24,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base import random_streams, validate
 from ..base.errors import DomainError, ShapeError
-from ..base.files import FileArray, memory_mapped_file
+from ..base.files import FileArray, changed_file, memory_mapped_file
 from ..base.numerics import FloatArray, RealArray
 from ..base.values import ValueObject, is_read_only
 from ..kernels import _matrix_product
+from . import type_classes as types
 from .likelihoods import COPIES_REMEDY, DefaultLikelihood, ProductLikelihood, validated_powers
 from .matrix_cells import contiguous_cells, largest_gap, logs_of, validated_cells
-from .type_classes import (
-    ExtremeLogRatios,
-    RowPair,
-    TypeClasses,
-    classes_of_matrix,
-    ordered_pairs,
-    product_pairs,
-    validated_prior,
-)
 
 __all__ = [
     "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "ProductChannel", "check_countable",
@@ -247,7 +239,7 @@ class AnyChannel(ValueObject):
         copies = validate.count("exponent", exponent, 1, _MAX_COPIES, remedy=COPIES_REMEDY)
         return self if copies == 1 else ProductChannel((self,), (copies,))
 
-    def type_classes(self, prior: ArrayLike | None = None) -> TypeClasses | None:
+    def type_classes(self, prior: ArrayLike | None = None) -> types.TypeClasses | None:
         """Classes of equivalent releases and groups of equivalent secrets, which determine all quantities.
 
         ``prior`` has shape (inputs,); None is the uniform distribution, which is never written out. The answer is None
@@ -255,14 +247,14 @@ class AnyChannel(ValueObject):
         """
         return self._type_classes(self._validated_prior(prior))
 
-    def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
+    def _type_classes(self, prior: FloatArray | None) -> types.TypeClasses | None:
         if not self._cells_within(ENUMERABLE_CELLS):
             return None
         logs = self._log_rows(0, self.inputs)
         error = 2.0**-50 * float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
-        return classes_of_matrix(logs, True, prior, error)
+        return types.classes_of_matrix(logs, True, prior, error)
 
-    def extreme_log_ratios(self, prior: ArrayLike | None = None) -> ExtremeLogRatios | None:
+    def extreme_log_ratios(self, prior: ArrayLike | None = None) -> types.ExtremeLogRatios | None:
         """The largest log ratios (LDP and both sides of MBP) in closed form.
 
         ``prior`` has shape (inputs,); None is the uniform distribution. The answer is None where the channel is large
@@ -270,11 +262,11 @@ class AnyChannel(ValueObject):
         """
         return self._extreme_log_ratios(self._validated_prior(prior))
 
-    def _extreme_log_ratios(self, prior: FloatArray | None) -> ExtremeLogRatios | None:
+    def _extreme_log_ratios(self, prior: FloatArray | None) -> types.ExtremeLogRatios | None:
         classes = self._type_classes(prior)
         return None if classes is None or classes.omitted_mass else classes.extreme_log_ratios()
 
-    def dominating_pairs(self) -> tuple[RowPair, ...] | None:
+    def dominating_pairs(self) -> tuple[types.RowPair, ...] | None:
         """Ordered pairs of rows whose largest hockey-stick divergence is that of the channel, at every epsilon.
 
         The answer is None where no few pairs are known to attain it; all ordered pairs of rows must then be compared.
@@ -282,7 +274,7 @@ class AnyChannel(ValueObject):
         return None
 
     def _validated_prior(self, prior: Any) -> Any:
-        return None if prior is None else validated_prior(prior, self.inputs)
+        return None if prior is None else types.validated_prior(prior, self.inputs)
 
 
 class Channel(AnyChannel):
@@ -392,10 +384,10 @@ class Channel(AnyChannel):
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         return np.asarray(self._rows(start, stop, True), dtype=np.float64)
 
-    def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
+    def _type_classes(self, prior: FloatArray | None) -> types.TypeClasses | None:
         if self.cells.size > ENUMERABLE_CELLS:
             return None
-        return classes_of_matrix(self._stored_rows(0, self.inputs), self.log, prior)
+        return types.classes_of_matrix(self._stored_rows(0, self.inputs), self.log, prior)
 
     def column(self, output: ArrayLike) -> RealArray:
         """Log likelihoods of one release under every secret, shape (inputs,), float64."""
@@ -588,7 +580,7 @@ class ProductChannel(AnyChannel):
                     f"{len(prior)}. Pass one prior a factor, or None."
                 )
             return tuple(factor._validated_prior(part) for factor, part in zip(self.factors, prior, strict=True))
-        return None if prior is None else validated_prior(prior, self.inputs)
+        return None if prior is None else types.validated_prior(prior, self.inputs)
 
     def _factors_with_priors(self, prior: Any) -> list[tuple[AnyChannel, int, Any]] | None:
         """Factors, powers and their priors; None for a prior that is not a product."""
@@ -596,7 +588,7 @@ class ProductChannel(AnyChannel):
             return None
         return list(zip(self.factors, self.powers, prior or (None,) * len(self.factors), strict=True))
 
-    def _type_classes(self, prior: Any) -> TypeClasses | None:
+    def _type_classes(self, prior: Any) -> types.TypeClasses | None:
         return super()._type_classes(self._joint_prior(prior)) if self._cells_within(ENUMERABLE_CELLS) else None
 
     def _joint_prior(self, prior: Any) -> FloatArray | None:
@@ -610,7 +602,7 @@ class ProductChannel(AnyChannel):
                 joint = np.multiply.outer(joint, probabilities).reshape(-1)
         return joint
 
-    def _extreme_log_ratios(self, prior: Any) -> ExtremeLogRatios | None:
+    def _extreme_log_ratios(self, prior: Any) -> types.ExtremeLogRatios | None:
         factors = self._factors_with_priors(prior)
         if factors is None:
             return super()._extreme_log_ratios(prior)
@@ -625,9 +617,9 @@ class ProductChannel(AnyChannel):
             for name in ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus", "error")
         )
         rounding = max(extreme.rounding for extreme, _ in extremes) + 2e-15
-        return ExtremeLogRatios(ldp, support, plus, minus, rounding, error)
+        return types.ExtremeLogRatios(ldp, support, plus, minus, rounding, error)
 
-    def dominating_pairs(self) -> tuple[RowPair, ...] | None:
+    def dominating_pairs(self) -> tuple[types.RowPair, ...] | None:
         """One pair of every factor at each of its coordinates, in all combinations.
 
         Equal rows are easier to tell apart nowhere, so factors with few rows contribute all their ordered pairs.
@@ -638,7 +630,7 @@ class ProductChannel(AnyChannel):
             if pairs is None:
                 return None
             factors.append((pairs, power))
-        return product_pairs(factors)
+        return types.product_pairs(factors)
 
     def __repr__(self) -> str:
         parts = [f"{factor!r}" + (f" ** {power}" if power > 1 else "") for factor, power in self._factors_with_powers()]
@@ -718,12 +710,12 @@ def sum_or_infinity(terms: list[float]) -> float:
         return math.inf
 
 
-def _all_ordered_pairs(channel: AnyChannel) -> tuple[RowPair, ...] | None:
+def _all_ordered_pairs(channel: AnyChannel) -> tuple[types.RowPair, ...] | None:
     """All ordered pairs of rows of a channel with few rows; None if there are too many."""
     if channel.inputs > _MAX_PAIRED_ROWS or channel.outputs > _MAX_PAIRED_OUTPUTS:
         return None
     rows = channel._log_rows(0, channel.inputs)
-    return ordered_pairs(rows) if len(rows) > 1 else (RowPair.trivial(),)
+    return types.ordered_pairs(rows) if len(rows) > 1 else (types.RowPair.trivial(),)
 
 
 def _check_listable(factors: int) -> None:
@@ -748,10 +740,7 @@ def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] 
     cells.setflags(write=False)
     channel = Channel(cells, log=log)
     if channel._file is not None and state not in (None, channel._file.state):
-        raise DomainError(
-            f"matrix must be a file that stays as it is while it is read; got {str(channel._file.path)!r}, and another "
-            "was found under its name in another process. Run again when it is complete."
-        )
+        raise changed_file("matrix", channel._file.path, "another was found under its name in another process")
     return channel
 
 

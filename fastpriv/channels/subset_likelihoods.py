@@ -99,9 +99,7 @@ class SubsetLikelihood(Likelihood):
                 "Pass what each pair of records adds."
             )
         self._set(
-            linear=single,
-            pairwise=_validated_symmetric(np.ascontiguousarray(pairs)),
-            members=count,
+            linear=single, pairwise=_validated_symmetric(np.ascontiguousarray(pairs)), members=count,
             constant=validate.scalar("constant", constant, "a finite number", np.isfinite),
             error=validate.scalar("error", error, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf)),
         )

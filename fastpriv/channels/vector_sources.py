@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
-from ..base.files import FileArray, file_state, memory_mapped_file, read_npy_header
+from ..base.files import FileArray, changed_file, file_state, memory_mapped_file, read_npy_header
 from ..base.numerics import FloatArray, IntArray, RealArray
 from ..base.table import pyarrow
 from ..kernels.jit import point_loops
@@ -275,10 +275,7 @@ class _ParquetSource(VectorSource):
 
     def _check_state(self, block: int) -> None:
         if file_state(self.path) != self.state:
-            raise DomainError(
-                f"{self.name} must be a file that stays as it is while it is read; got {str(self.path)!r}, "
-                f"and it was written to before block {block} was read. Run again when it is complete."
-            )
+            raise changed_file(self.name, self.path, f"it was written to before block {block} was read")
 
     def _numbers(self, column: Any, first: int) -> NDArray[Any]:
         """The numbers of entries from ``first`` on; raises if one is missing."""

@@ -254,11 +254,7 @@ def c2_from_mbp(xi: NumberLike) -> Estimate:
             holds=False),
 )
 def abp_from_c1(
-    c1: NumberLike,
-    c2: NumberLike,
-    total_variation: NumberLike,
-    *,
-    form: BoundOrPublished = "bound",
+    c1: NumberLike, c2: NumberLike, total_variation: NumberLike, *, form: BoundOrPublished = "bound"
 ) -> Estimate:
     """Interval of the leakage (ABP) with protection: C1 - C2 TV to C1 + C2 TV, within 0 and sqrt(ln 2).
 

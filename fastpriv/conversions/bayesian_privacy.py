@@ -39,16 +39,7 @@ from numpy.typing import ArrayLike
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike
 from ..base.numerics import BoolArray, FloatArray
-from ._closed_forms import (
-    bounded,
-    dominating_epsilon,
-    information,
-    largest_probability,
-    log_mean_ratio,
-    randomized_response_renyi,
-    same_number,
-    validated,
-)
+from . import _closed_forms as forms
 from .declaration import Formula, TightOrPublished, conversion
 from .differential_privacy import dp_delta_from_ldp, dp_epsilon_from_ldp, total_variation_from_ldp
 from .renyi_privacy import kl_from_ldp, rdp_from_ldp
@@ -69,8 +60,7 @@ _UNIFORM = Assumption("prior uniform, or within prior_spread of it")  # of the c
             note="true without the assumption and without prior_spread; loose"),
 )
 def mbp_from_ldp(
-    epsilon: NumberLike, pi_min: NumberLike = 0.0, *, prior_spread: NumberLike = 0.0,
-    form: TightOrPublished = "tight",
+    epsilon: NumberLike, pi_min: NumberLike = 0.0, *, prior_spread: NumberLike = 0.0, form: TightOrPublished = "tight"
 ) -> Estimate:
     """Least xi such that epsilon-LDP gives xi-MBP under every prior whose smallest probability is ``pi_min``.
 
@@ -84,10 +74,10 @@ def mbp_from_ldp(
     1.5
     """
     if form == "as_published":
-        epsilon, prior_spread = validated(epsilon=epsilon, prior_spread=prior_spread)
+        epsilon, prior_spread = forms.validated(epsilon=epsilon, prior_spread=prior_spread)
         return _nats(epsilon + prior_spread, "epsilon + prior_spread", prior_spread == 0.0)
-    epsilon, pi_min = validated(epsilon=epsilon, pi_min=pi_min)
-    return _nats(log_mean_ratio(epsilon, pi_min), "ln(pi_min + (1 - pi_min) e^epsilon)", _ends(epsilon))
+    epsilon, pi_min = forms.validated(epsilon=epsilon, pi_min=pi_min)
+    return _nats(forms.log_mean_ratio(epsilon, pi_min), "ln(pi_min + (1 - pi_min) e^epsilon)", _ends(epsilon))
 
 
 @conversion(
@@ -97,11 +87,7 @@ def mbp_from_ldp(
             rising="xi prior_spread", assumptions=(_UNIFORM, FULL_SUPPORT), note="true; prior_spread is unnecessary"),
 )
 def ldp_from_mbp(
-    xi: NumberLike,
-    pi_min: ArrayLike = 0.0,
-    *,
-    prior_spread: NumberLike = 0.0,
-    form: TightOrPublished = "tight",
+    xi: NumberLike, pi_min: ArrayLike = 0.0, *, prior_spread: NumberLike = 0.0, form: TightOrPublished = "tight"
 ) -> Estimate:
     """Least epsilon such that xi-MBP under a prior with smallest probability ``pi_min`` gives epsilon-LDP.
 
@@ -116,10 +102,10 @@ def ldp_from_mbp(
     2.5
     """
     if form == "as_published":
-        xi, prior_spread = validated(xi=xi, prior_spread=prior_spread)
+        xi, prior_spread = forms.validated(xi=xi, prior_spread=prior_spread)
         total = _twice(xi) + prior_spread
         return _nats(total, "2 xi + prior_spread", (prior_spread == 0.0) & (np.isfinite(total) | np.isinf(xi)))
-    xi, pi_min = validated(xi=xi, pi_min=pi_min)
+    xi, pi_min = forms.validated(xi=xi, pi_min=pi_min)
     two = np.where(pi_min > _THIRD, _lowered_log_ratio(xi, 1.0 - pi_min, 0.0), np.inf)
     least = np.minimum(np.minimum(_twice(xi), _raised_log_ratio(xi, pi_min)), two)
     return _nats(least, "min(2 xi, ln(1 + expm1(xi) / pi_min))", _ends(xi))
@@ -142,7 +128,7 @@ def ldp_from_mbp_sides(xi_plus: NumberLike, xi_minus: NumberLike, pi_min: ArrayL
     >>> conversions.ldp_from_mbp_sides(0.2, 1.0, 0.5).value
     0.45...
     """
-    xi_plus, xi_minus, pi_min = validated(xi_plus=xi_plus, xi_minus=xi_minus, pi_min=pi_min)
+    xi_plus, xi_minus, pi_min = forms.validated(xi_plus=xi_plus, xi_minus=xi_minus, pi_min=pi_min)
     low, value, high = (_vertices(xi_plus, xi_minus, pi_min, shift) for shift in (-1e-15, 0.0, 1e-15))
     value = np.where((xi_plus == 0.0) | (xi_minus == 0.0), 0.0, value)  # ratios on one side of their mean, 1, are 1
     with np.errstate(over="ignore"):
@@ -158,7 +144,7 @@ def lip_from_mbp(xi: NumberLike) -> Estimate:
     >>> conversions.lip_from_mbp(0.5).value
     0.5
     """
-    return same_number("nats", xi=xi)
+    return forms.same_number("nats", xi=xi)
 
 
 @conversion("lip", "mbp", Formula("tight", "the definitions agree", rising="epsilon"))
@@ -168,7 +154,7 @@ def mbp_from_lip(epsilon: NumberLike) -> Estimate:
     >>> conversions.mbp_from_lip(0.5).value
     0.5
     """
-    return same_number("nats", epsilon=epsilon)
+    return forms.same_number("nats", epsilon=epsilon)
 
 
 def _raised_log_ratio(xi: FloatArray, pi_min: FloatArray) -> FloatArray:
@@ -209,7 +195,7 @@ def _twice(level: FloatArray) -> FloatArray:
 
 
 def _nats(value: FloatArray, method: str, unrounded: object) -> Estimate:
-    return bounded(value, "nats", method, unrounded=unrounded)
+    return forms.bounded(value, "nats", method, unrounded=unrounded)
 
 
 @conversion("mbp", "dp", Formula(
@@ -223,11 +209,11 @@ def dp_delta_from_mbp(xi: NumberLike, target_epsilon: NumberLike, pi_min: ArrayL
     >>> conversions.dp_delta_from_mbp(1.0, [0.0, 1.0, 2.0]).value
     array([0.63212056, 0.46211716, 0.        ])
     """
-    xi, target, pi_min = validated(xi=xi, target_epsilon=target_epsilon, pi_min=pi_min)
+    xi, target, pi_min = forms.validated(xi=xi, target_epsilon=target_epsilon, pi_min=pi_min)
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.where(xi > 0.5 * target, 2.0 * (xi - 0.5 * target), 0.0)
     value = np.where(np.isinf(xi), 1.0, -np.expm1(-gap) / (1.0 + np.exp(-xi)))
-    direct = bounded(
+    direct = forms.bounded(
         value, "probability", "(1 - e^(t - 2 xi))^+ / (1 + e^-xi)", ceiling=1.0, unrounded=np.isinf(xi) | (gap == 0.0)
     )
     return _smaller_bound(direct, xi, pi_min, lambda epsilon: dp_delta_from_ldp(epsilon, target))
@@ -244,11 +230,11 @@ def dp_epsilon_from_mbp(xi: NumberLike, delta: NumberLike, pi_min: ArrayLike = 0
     >>> conversions.dp_epsilon_from_mbp(1.0, [0.0, 0.1, 0.7]).value
     array([2.        , 1.85..., 0.        ])
     """
-    xi, delta, pi_min = validated(xi=xi, delta=delta, pi_min=pi_min)
+    xi, delta, pi_min = forms.validated(xi=xi, delta=delta, pi_min=pi_min)
     with np.errstate(over="ignore"):
-        value, error = dominating_epsilon(2.0 * xi, delta * (1.0 + np.exp(-xi)))
+        value, error = forms.dominating_epsilon(2.0 * xi, delta * (1.0 + np.exp(-xi)))
     value = np.where(np.isinf(xi) & (delta < 1.0), np.inf, np.where(delta == 1.0, 0.0, value))
-    direct = bounded(
+    direct = forms.bounded(
         value, "nats", "2 xi + ln(1 - delta (1 + e^-xi))", error=error,
         unrounded=(delta == 1.0) | (xi == 0.0) | np.isinf(xi),
     )
@@ -266,8 +252,8 @@ def total_variation_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0) -> Estimat
     >>> conversions.total_variation_from_mbp(1.0, [0.0, 0.5]).value
     array([0.63212056, 0.63212056])
     """
-    xi, pi_min = validated(xi=xi, pi_min=pi_min)
-    direct = bounded(-np.expm1(-xi), "probability", "1 - e^-xi", ceiling=1.0, unrounded=xi == 0.0)
+    xi, pi_min = forms.validated(xi=xi, pi_min=pi_min)
+    direct = forms.bounded(-np.expm1(-xi), "probability", "1 - e^-xi", ceiling=1.0, unrounded=xi == 0.0)
     return _smaller_bound(direct, xi, pi_min, total_variation_from_ldp)
 
 
@@ -280,9 +266,9 @@ def kl_from_mbp(xi: NumberLike, pi_min: ArrayLike = 0.0, *, unit: Information = 
     >>> conversions.kl_from_mbp([0.1, 1.0]).value
     array([0.01903252, 1.26424112])
     """
-    xi, pi_min = validated(xi=xi, pi_min=pi_min)
+    xi, pi_min = forms.validated(xi=xi, pi_min=pi_min)
     with np.errstate(over="ignore"):
-        direct = information(-2.0 * xi * np.expm1(-xi), unit, "2 xi (1 - e^-xi)", unrounded=xi == 0.0)
+        direct = forms.information(-2.0 * xi * np.expm1(-xi), unit, "2 xi (1 - e^-xi)", unrounded=xi == 0.0)
     return _smaller_bound(direct, xi, pi_min, lambda epsilon: kl_from_ldp(epsilon, unit=unit))
 
 
@@ -298,15 +284,15 @@ def rdp_from_mbp(xi: NumberLike, order: NumberLike, pi_min: ArrayLike = 0.0) -> 
     >>> conversions.rdp_from_mbp(0.5, [1.0, 2.0, float("inf")]).value
     array([0.39346934, 0.654..., 1.        ])
     """
-    xi, order, pi_min = validated(xi=xi, order=order, pi_min=pi_min)
+    xi, order, pi_min = forms.validated(xi=xi, order=order, pi_min=pi_min)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         twice = 2.0 * xi
         remainder = np.exp(-xi) * -np.expm1(-xi) / (1.0 + np.exp(-xi))  # 1 - w
-        renyi = randomized_response_renyi(twice, order)
+        renyi = forms.randomized_response_renyi(twice, order)
         exponent = (order - 1.0) * renyi
-        value = log_mean_ratio(exponent, remainder) / (order - 1.0)
+        value = forms.log_mean_ratio(exponent, remainder) / (order - 1.0)
         value = np.where(exponent < _ONE_TERM, (1.0 - remainder) * renyi, np.where(exponent < np.inf, value, renyi))
-    direct = bounded(value, "nats", "randomised response of 2 xi, in part", unrounded=(xi == 0.0) | np.isinf(xi))
+    direct = forms.bounded(value, "nats", "randomised response of 2 xi, in part", unrounded=(xi == 0.0) | np.isinf(xi))
     return _smaller_bound(direct, xi, pi_min, lambda epsilon: rdp_from_ldp(epsilon, order))
 
 
@@ -335,11 +321,7 @@ def _smaller_bound(direct: Estimate, xi: FloatArray, pi_min: FloatArray, by_ldp:
             domain="xi at most 1", note="false for xi above 0.62822: 0.00739 against 0.005 at xi = 1", holds=False),
 )
 def robustness_from_mbp(
-    xi: NumberLike,
-    beta: NumberLike,
-    pi_min: ArrayLike = 0.0,
-    *,
-    form: TightOrPublished = "tight",
+    xi: NumberLike, beta: NumberLike, pi_min: ArrayLike = 0.0, *, form: TightOrPublished = "tight"
 ) -> Estimate:
     """Least gamma such that (xi, beta, alpha)-MBP misses by more than alpha with at most gamma, for each other secret.
 
@@ -358,15 +340,15 @@ def robustness_from_mbp(
         validate.real(
             "xi", xi, "between 0 and 1", lambda x: (x >= 0) & (x <= 1), remedy="Use form 'tight' for a larger one.",
         )
-        xi, beta = validated(xi=xi, beta=beta)
-        return bounded((1.0 + 4.0 * xi) * beta, "probability", "(1 + 4 xi) beta", ceiling=1.0)
-    xi, beta, pi_min = validated(xi=xi, beta=beta, pi_min=pi_min)
-    best = largest_probability(xi, largest_probability(xi, beta))
+        xi, beta = forms.validated(xi=xi, beta=beta)
+        return forms.bounded((1.0 + 4.0 * xi) * beta, "probability", "(1 + 4 xi) beta", ceiling=1.0)
+    xi, beta, pi_min = forms.validated(xi=xi, beta=beta, pi_min=pi_min)
+    best = forms.largest_probability(xi, forms.largest_probability(xi, beta))
     if pi_min.any():
-        by_ldp = largest_probability(ldp_from_mbp(xi, pi_min).arrays()[0], beta)
+        by_ldp = forms.largest_probability(ldp_from_mbp(xi, pi_min).arrays()[0], beta)
         best = np.where(pi_min > 0.0, np.minimum(best, by_ldp), best)
     error = (1e-14 + 1e-14 * xi.clip(max=1500.0) * (pi_min > 0.0)) * best
-    return bounded(best, "probability", "T_xi(T_xi(beta))", error=error, ceiling=1.0)
+    return forms.bounded(best, "probability", "T_xi(T_xi(beta))", error=error, ceiling=1.0)
 
 
 @conversion("ldp", "robustness", Formula("tight", PROVED, rising="epsilon beta", assumptions=(EVERY_PAIR,)))
@@ -376,5 +358,5 @@ def robustness_from_ldp(epsilon: NumberLike, beta: NumberLike) -> Estimate:
     >>> conversions.robustness_from_ldp(1.0, [0.001, 0.5]).value
     array([0.00271828, 0.81606028])
     """
-    epsilon, beta = validated(epsilon=epsilon, beta=beta)
-    return bounded(largest_probability(epsilon, beta), "probability", "T_epsilon(beta)", ceiling=1.0)
+    epsilon, beta = forms.validated(epsilon=epsilon, beta=beta)
+    return forms.bounded(forms.largest_probability(epsilon, beta), "probability", "T_epsilon(beta)", ceiling=1.0)

@@ -30,14 +30,7 @@ import numpy as np
 from .. import special
 from ..base.estimate import Estimate, Information, NumberLike
 from ..base.numerics import FloatArray
-from ._closed_forms import (
-    bounded,
-    dominating_delta,
-    dominating_epsilon,
-    gaussian_trade_off,
-    same_number,
-    validated,
-)
+from . import _closed_forms as forms
 from .declaration import Formula, conversion
 from .vocabulary import BALLE_WANG, DONG_ROTH_SU, EVERY_PAIR, HUMPHRIES, KAIROUZ, PROVED
 
@@ -58,8 +51,8 @@ def dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, target_epsilon: Num
     >>> conversions.dp_delta_from_dp(1.0, 1e-6, [0.0, 0.5, 2.0]).value
     array([4.62117695e-01, 2.87649849e-01, 1.00000000e-06])
     """
-    epsilon, delta, target = validated(epsilon=epsilon, delta=delta, target_epsilon=target_epsilon)
-    return bounded(dominating_delta(epsilon, delta, target), "probability", _CURVE, ceiling=1.0)
+    epsilon, delta, target = forms.validated(epsilon=epsilon, delta=delta, target_epsilon=target_epsilon)
+    return forms.bounded(forms.dominating_delta(epsilon, delta, target), "probability", _CURVE, ceiling=1.0)
 
 
 @conversion("ldp", "dp", Formula("tight", KAIROUZ, rising="epsilon", falling="target_epsilon"))
@@ -69,10 +62,10 @@ def dp_delta_from_ldp(epsilon: NumberLike, target_epsilon: NumberLike) -> Estima
     >>> conversions.dp_delta_from_ldp(1.0, [0.0, 0.5, 1.0]).value
     array([0.46211716, 0.28764..., 0.        ])
     """
-    epsilon, target = validated(epsilon=epsilon, target_epsilon=target_epsilon)
+    epsilon, target = forms.validated(epsilon=epsilon, target_epsilon=target_epsilon)
     disjoint = np.isinf(epsilon)  # the two distributions may be on disjoint sets
-    value = np.where(disjoint, 1.0, dominating_delta(epsilon, np.zeros_like(epsilon), target))
-    return bounded(value, "probability", _CURVE, ceiling=1.0, unrounded=disjoint | (epsilon <= target))
+    value = np.where(disjoint, 1.0, forms.dominating_delta(epsilon, np.zeros_like(epsilon), target))
+    return forms.bounded(value, "probability", _CURVE, ceiling=1.0, unrounded=disjoint | (epsilon <= target))
 
 
 @conversion("ldp", "dp", Formula("tight", KAIROUZ, rising="epsilon", falling="delta"))
@@ -82,9 +75,9 @@ def dp_epsilon_from_ldp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     >>> conversions.dp_epsilon_from_ldp(1.0, [0.0, 0.1, 0.5]).value
     array([1.        , 0.85..., 0.        ])
     """
-    epsilon, delta = validated(epsilon=epsilon, delta=delta)
-    value, error = dominating_epsilon(epsilon, delta * (1.0 + np.exp(-epsilon)))
-    return bounded(
+    epsilon, delta = forms.validated(epsilon=epsilon, delta=delta)
+    value, error = forms.dominating_epsilon(epsilon, delta * (1.0 + np.exp(-epsilon)))
+    return forms.bounded(
         value, "nats", "epsilon + ln(1 - delta (1 + e^-epsilon))", error=error,
         unrounded=(delta == 0.0) | (epsilon == 0.0) | np.isinf(epsilon),
     )
@@ -99,7 +92,7 @@ def dp_delta_from_total_variation(total_variation: NumberLike) -> Estimate:
     >>> conversions.dp_delta_from_total_variation(0.25).value
     0.25
     """
-    return same_number("probability", total_variation=total_variation)
+    return forms.same_number("probability", total_variation=total_variation)
 
 
 @conversion("dp", "total_variation", Formula("tight", KAIROUZ, rising="epsilon delta"))
@@ -109,7 +102,7 @@ def total_variation_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0) -> Est
     >>> conversions.total_variation_from_dp(1.0, [0.0, 0.1]).value
     array([0.46211716, 0.51590544])
     """
-    epsilon, delta = validated(epsilon=epsilon, delta=delta)
+    epsilon, delta = forms.validated(epsilon=epsilon, delta=delta)
     return _total_variation(epsilon, delta)
 
 
@@ -120,7 +113,7 @@ def total_variation_from_ldp(epsilon: NumberLike) -> Estimate:
     >>> conversions.total_variation_from_ldp(1.0).value
     0.46211715...
     """
-    (epsilon,) = validated(epsilon=epsilon)
+    (epsilon,) = forms.validated(epsilon=epsilon)
     return _total_variation(epsilon, np.zeros_like(epsilon))
 
 
@@ -135,9 +128,9 @@ def total_variation_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Es
     >>> conversions.total_variation_from_kl([0.02, 1.0, 5.0]).value
     array([0.1       , 0.70710678, 0.99662533])
     """
-    (kl,) = validated(kl=kl, unit=unit)
+    (kl,) = forms.validated(kl=kl, unit=unit)
     value = np.minimum(np.sqrt(0.5) * np.sqrt(kl), np.sqrt(-np.expm1(-kl)))
-    return bounded(value, "probability", "min(sqrt(kl / 2), sqrt(1 - e^-kl))", ceiling=1.0, unrounded=kl == 0.0)
+    return forms.bounded(value, "probability", "min(sqrt(kl / 2), sqrt(1 - e^-kl))", ceiling=1.0, unrounded=kl == 0.0)
 
 
 @conversion("dp", "membership_advantage", Formula("tight", f"{HUMPHRIES}; {KAIROUZ}", rising="epsilon delta"))
@@ -159,7 +152,7 @@ def membership_advantage_from_total_variation(total_variation: NumberLike) -> Es
     >>> conversions.membership_advantage_from_total_variation(0.25).value
     0.25
     """
-    return same_number("probability", total_variation=total_variation)
+    return forms.same_number("probability", total_variation=total_variation)
 
 
 @conversion("dp", "approximate_lip", Formula(
@@ -171,13 +164,13 @@ def lip_delta_from_dp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     >>> conversions.lip_delta_from_dp(1.0, 0.01).value
     0.01
     """
-    epsilon, delta = validated(epsilon=epsilon, delta=delta)
-    return bounded(delta, "probability", "the same number", unrounded=True)
+    epsilon, delta = forms.validated(epsilon=epsilon, delta=delta)
+    return forms.bounded(delta, "probability", "the same number", unrounded=True)
 
 
 def _total_variation(epsilon: FloatArray, delta: FloatArray) -> Estimate:
     value = delta + (1.0 - delta) * np.tanh(0.5 * epsilon)
-    return bounded(
+    return forms.bounded(
         value, "probability", "(e^epsilon - 1 + 2 delta) / (e^epsilon + 1)", ceiling=1.0,
         unrounded=(epsilon == 0.0) & (delta == 0.0),
     )
@@ -192,11 +185,11 @@ def dp_delta_from_gdp(separation: NumberLike, epsilon: NumberLike) -> Estimate:
     >>> conversions.dp_delta_from_gdp(1.0, [0.0, 1.0]).value
     array([0.38292492, 0.12693674])
     """
-    separation, epsilon = validated(separation=separation, epsilon=epsilon)
+    separation, epsilon = forms.validated(separation=separation, epsilon=epsilon)
     value = np.asarray(special.gaussian_delta(0.5 * separation, epsilon))
     limits = (separation == 0.0) | (np.isinf(epsilon) & np.isfinite(separation))
     error = _GAUSSIAN_DELTA_ERROR * value
-    return bounded(value, "probability", "closed form", error=error, ceiling=1.0, unrounded=limits)
+    return forms.bounded(value, "probability", "closed form", error=error, ceiling=1.0, unrounded=limits)
 
 
 @conversion("gdp", "dp", Formula(
@@ -208,7 +201,7 @@ def dp_epsilon_from_gdp(separation: NumberLike, delta: NumberLike) -> Estimate:
     >>> conversions.dp_epsilon_from_gdp(1.0, 1e-6).value
     4.8865541...
     """
-    separation, delta = validated(separation=separation, delta=delta)
+    separation, delta = forms.validated(separation=separation, delta=delta)
     upper = np.asarray(special.gaussian_epsilon(0.5 * separation, delta))
     lower = np.minimum(np.asarray(special.gaussian_epsilon_below(0.5 * separation, delta)), upper)
     with np.errstate(invalid="ignore"):
@@ -223,7 +216,7 @@ def total_variation_from_gdp(separation: NumberLike) -> Estimate:
     >>> conversions.total_variation_from_gdp(1.0).value
     0.38292492...
     """
-    (separation,) = validated(separation=separation)
+    (separation,) = forms.validated(separation=separation)
     return dp_delta_from_gdp(separation, 0.0)
 
 
@@ -238,14 +231,14 @@ def gdp_from_ldp(epsilon: NumberLike) -> Estimate:
     """
     from scipy.special import erfinv, ndtri_exp
 
-    (epsilon,) = validated(epsilon=epsilon)
+    (epsilon,) = forms.validated(epsilon=epsilon)
     small = epsilon < _ERFINV_BELOW
     with np.errstate(over="ignore"):
         near = np.sqrt(8.0) * erfinv(np.tanh(0.5 * np.where(small, epsilon, 0.0)))
         tail = np.where(small | np.isinf(epsilon), 1.0, epsilon)
         far = -2.0 * ndtri_exp(-tail - np.log1p(np.exp(-tail)))
     value = np.where(small, near, np.where(np.isinf(epsilon), np.inf, far))
-    return bounded(value, "1", "-2 Phi^-1(1 / (1 + e^epsilon))", unrounded=(epsilon == 0.0) | np.isinf(epsilon))
+    return forms.bounded(value, "1", "-2 Phi^-1(1 / (1 + e^epsilon))", unrounded=(epsilon == 0.0) | np.isinf(epsilon))
 
 
 @conversion("ldp", "tradeoff", Formula(
@@ -258,7 +251,7 @@ def tradeoff_from_ldp(epsilon: NumberLike, type_one: NumberLike) -> Estimate:
     >>> conversions.tradeoff_from_ldp(1.0, [0.0, 0.25, 0.5, 1.0]).value
     array([1.        , 0.32042954, 0.18393972, 0.        ])
     """
-    epsilon, type_one = validated(epsilon=epsilon, type_one=type_one)
+    epsilon, type_one = forms.validated(epsilon=epsilon, type_one=type_one)
     return _randomized_response_tradeoff(epsilon, np.zeros_like(epsilon), type_one)
 
 
@@ -272,7 +265,7 @@ def tradeoff_from_dp(epsilon: NumberLike, delta: NumberLike, type_one: NumberLik
     >>> conversions.tradeoff_from_dp(1.0, 0.1, [0.0, 0.25]).value
     array([0.9       , 0.23912...])
     """
-    epsilon, delta, type_one = validated(epsilon=epsilon, delta=delta, type_one=type_one)
+    epsilon, delta, type_one = forms.validated(epsilon=epsilon, delta=delta, type_one=type_one)
     return _randomized_response_tradeoff(epsilon, delta, type_one)
 
 
@@ -286,10 +279,11 @@ def tradeoff_from_gdp(separation: NumberLike, type_one: NumberLike) -> Estimate:
     >>> conversions.tradeoff_from_gdp(1.0, [0.05, 0.5]).value
     array([0.74048898, 0.15865525])
     """
-    separation, type_one = validated(separation=separation, type_one=type_one)
-    value, error = gaussian_trade_off(separation, 1.0, type_one)
+    separation, type_one = forms.validated(separation=separation, type_one=type_one)
+    value, error = forms.gaussian_trade_off(separation, 1.0, type_one)
     ends = (type_one == 1.0) | (type_one == 0.0)
-    return bounded(value, "probability", "Phi(Phi^-1(1 - x) - separation)", error=error, ceiling=1.0, unrounded=ends)
+    method = "Phi(Phi^-1(1 - x) - separation)"
+    return forms.bounded(value, "probability", method, error=error, ceiling=1.0, unrounded=ends)
 
 
 def _highest_line(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> FloatArray:
@@ -302,7 +296,8 @@ def _highest_line(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> Floa
 
 def _randomized_response_tradeoff(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> Estimate:
     value = _highest_line(epsilon, delta, x)
-    return bounded(value, "probability", "the higher of two lines", error=_LINE_ERROR, ceiling=1.0, unrounded=x == 1.0)
+    method = "the higher of two lines"
+    return forms.bounded(value, "probability", method, error=_LINE_ERROR, ceiling=1.0, unrounded=x == 1.0)
 
 
 @conversion("dp", "group_dp", Formula(
@@ -315,7 +310,7 @@ def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: Number
     >>> conversions.group_dp_delta_from_dp(1.0, 1e-6, [1, 2, 3]).value
     array([1.00000000e-06, 3.71828183e-06, 1.11073379e-05])
     """
-    epsilon, delta, group = validated(epsilon=epsilon, delta=delta, group=group)
+    epsilon, delta, group = forms.validated(epsilon=epsilon, delta=delta, group=group)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # e^((k-1) epsilon) (1 - e^(-k epsilon)) / (1 - e^-epsilon), its power by halves against overflow
         shrunk = np.where(epsilon == 0.0, group, np.expm1(-group * epsilon) / np.expm1(-epsilon))
@@ -324,7 +319,7 @@ def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: Number
         value = np.where((delta == 0.0) & (power < np.inf), 0.0, root * (root * (delta * shrunk)))
         value = np.minimum(np.where(np.isnan(value), 1.0, value), 1.0)
         error = (1e-14 + 4e-16 * np.minimum(power, 2000.0)) * value
-    return bounded(
+    return forms.bounded(
         value, "probability", "delta expm1(group epsilon) / expm1(epsilon)", error=error, ceiling=1.0,
         unrounded=(group == 1.0) | (delta == 0.0),
     )

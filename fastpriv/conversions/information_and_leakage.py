@@ -31,15 +31,7 @@ import numpy as np
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike
 from ..base.numerics import LOG_2
-from ._closed_forms import (
-    information,
-    minus_log_mean_inverse_ratio,
-    randomized_response_capacity,
-    randomized_response_kl,
-    same_number,
-    subset_selection_capacity,
-    validated,
-)
+from . import _closed_forms as forms
 from .declaration import Formula, conversion
 from .vocabulary import EVERY_PAIR, FULL_SUPPORT, KAIROUZ, PROVED, Assumption
 
@@ -59,10 +51,11 @@ def ci_lmip_from_ldp(epsilon: NumberLike, inputs: NumberLike = np.inf, *, unit: 
     >>> conversions.ci_lmip_from_ldp(1.0, [2, 4, float("inf")]).value
     array([0.11094407, 0.12330156, 0.12330156])
     """
-    epsilon, inputs = validated(epsilon=epsilon, inputs=inputs)
-    many = np.minimum(subset_selection_capacity(epsilon), minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs))
-    value = np.where(inputs < 3.0, randomized_response_capacity(epsilon), many)
-    return information(value, unit, "convexity of r ln r", of=epsilon)
+    epsilon, inputs = forms.validated(epsilon=epsilon, inputs=inputs)
+    subsets = forms.subset_selection_capacity(epsilon)
+    many = np.minimum(subsets, forms.minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs))
+    value = np.where(inputs < 3.0, forms.randomized_response_capacity(epsilon), many)
+    return forms.information(value, unit, "convexity of r ln r", of=epsilon)
 
 
 @conversion("dp", "ci_lmip", Formula(
@@ -76,9 +69,9 @@ def ci_lmip_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0, *, unit: Infor
     >>> conversions.ci_lmip_from_dp([0.0, 1.0], 0.1).value
     array([0.06931472, 0.16916438])
     """
-    epsilon, delta = validated(epsilon=epsilon, delta=delta)
-    value = delta * LOG_2 + (1.0 - delta) * randomized_response_capacity(epsilon)
-    return information(value, unit, "the pair that dominates (epsilon, delta)", of=epsilon + delta)
+    epsilon, delta = forms.validated(epsilon=epsilon, delta=delta)
+    value = delta * LOG_2 + (1.0 - delta) * forms.randomized_response_capacity(epsilon)
+    return forms.information(value, unit, "the pair that dominates (epsilon, delta)", of=epsilon + delta)
 
 
 @conversion("kl", "ci_lmip", Formula(
@@ -90,7 +83,7 @@ def ci_lmip_from_kl(kl: NumberLike, *, unit: Information = "nats") -> Estimate:
     >>> conversions.ci_lmip_from_kl(0.25).value
     0.25
     """
-    return same_number(unit, "convexity of the divergence", kl=kl)
+    return forms.same_number(unit, "convexity of the divergence", kl=kl)
 
 
 @conversion("maximal_leakage", "ci_lmip", Formula(
@@ -103,7 +96,7 @@ def ci_lmip_from_maximal_leakage(leakage: NumberLike, *, unit: Information = "na
     >>> conversions.ci_lmip_from_maximal_leakage(0.25).value
     0.25
     """
-    return same_number(unit, "monotonicity in the order", leakage=leakage)
+    return forms.same_number(unit, "monotonicity in the order", leakage=leakage)
 
 
 @conversion("pointwise_lmip", "ci_lmip", Formula(
@@ -116,7 +109,7 @@ def ci_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -
     >>> conversions.ci_lmip_from_pointwise_lmip(0.25).upper
     0.25
     """
-    return same_number(unit, mu=mu)
+    return forms.same_number(unit, mu=mu)
 
 
 @conversion("ci_lmip", "cd_lmip", Formula("tight", "the definitions", rising="mu"))
@@ -126,7 +119,7 @@ def cd_lmip_from_ci_lmip(mu: NumberLike, *, unit: Information = "nats") -> Estim
     >>> conversions.cd_lmip_from_ci_lmip(0.25).upper
     0.25
     """
-    return same_number(unit, mu=mu)
+    return forms.same_number(unit, mu=mu)
 
 
 @conversion("pointwise_lmip", "cd_lmip", Formula("tight", "the definitions", rising="mu"))
@@ -136,7 +129,7 @@ def cd_lmip_from_pointwise_lmip(mu: NumberLike, *, unit: Information = "nats") -
     >>> conversions.cd_lmip_from_pointwise_lmip(0.25).upper
     0.25
     """
-    return same_number(unit, mu=mu)
+    return forms.same_number(unit, mu=mu)
 
 
 @conversion("mbp", "pointwise_lmip", Formula("tight", PROVED, rising="xi"))
@@ -147,8 +140,8 @@ def pointwise_lmip_from_mbp(xi: NumberLike, *, unit: Information = "nats") -> Es
     >>> conversions.pointwise_lmip_from_mbp(1.0).value
     0.46211715...
     """
-    (xi,) = validated(xi=xi)
-    return information(randomized_response_kl(xi), unit, "xi tanh(xi / 2)", of=xi)
+    (xi,) = forms.validated(xi=xi)
+    return forms.information(forms.randomized_response_kl(xi), unit, "xi tanh(xi / 2)", of=xi)
 
 
 @conversion("ldp", "pointwise_lmip", Formula(
@@ -160,8 +153,8 @@ def pointwise_lmip_from_ldp(epsilon: NumberLike, *, unit: Information = "nats") 
     >>> conversions.pointwise_lmip_from_ldp(1.0).value
     0.46211715...
     """
-    (epsilon,) = validated(epsilon=epsilon)
-    return information(randomized_response_kl(epsilon), unit, "epsilon tanh(epsilon / 2)", of=epsilon)
+    (epsilon,) = forms.validated(epsilon=epsilon)
+    return forms.information(forms.randomized_response_kl(epsilon), unit, "epsilon tanh(epsilon / 2)", of=epsilon)
 
 
 @conversion("ldp", "maximal_leakage", Formula(
@@ -179,9 +172,9 @@ def maximal_leakage_from_ldp(
     >>> conversions.maximal_leakage_from_ldp(1.0, [2, 10, float("inf")]).value
     array([0.37988549, 0.84143492, 1.        ])
     """
-    epsilon, inputs = validated(epsilon=epsilon, inputs=inputs)
-    value = minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs)
-    return information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", of=epsilon)
+    epsilon, inputs = forms.validated(epsilon=epsilon, inputs=inputs)
+    value = forms.minus_log_mean_inverse_ratio(epsilon, 1.0 / inputs)
+    return forms.information(value, unit, "ln(n e^epsilon / (n - 1 + e^epsilon))", of=epsilon)
 
 
 @conversion("mbp", "maximal_leakage", Formula(
@@ -197,10 +190,10 @@ def maximal_leakage_from_mbp(xi: NumberLike, pi_min: NumberLike = 0.0, *, unit: 
     >>> conversions.maximal_leakage_from_mbp(1.0, [0.0, 0.1, 0.5]).value
     array([1.        , 1.        , 0.48988013])
     """
-    xi, pi_min = validated(xi=xi, pi_min=pi_min)
+    xi, pi_min = forms.validated(xi=xi, pi_min=pi_min)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         least = np.minimum(xi, np.log1p((1.0 - pi_min) / pi_min * -np.expm1(-xi)))
     value = np.where((pi_min == 0.0) | (xi == 0.0), xi, least)
     nats = validate.choice("unit", unit, ("nats", "bits")) == "nats"
     unrounded = ((pi_min == 0.0) & nats) | (xi == 0.0)
-    return information(value, unit, "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))", unrounded=unrounded)
+    return forms.information(value, unit, "min(xi, ln(1 + (1 - e^-xi) (1 - pi_min) / pi_min))", unrounded=unrounded)

@@ -327,7 +327,7 @@ def _estimate(parts: list[IntegralBracket], curves: tuple[Curve, ...], unit: Inf
 
 def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:
     """(sensitivity / sigma)^2 / 2, by the symmetry of the Gaussian pair: (12) is 2 KL / (1) there."""
-    span, sigma = np.broadcast_arrays(_sensitivity(mechanism), np.asarray(mechanism.sigma))
+    sigma, span = np.broadcast_arrays(*mechanism._arrays_of_curve()[:2])
     with np.errstate(over="ignore", under="ignore"):
         ratio = span / sigma
         value = ratio * ratio / 2
@@ -336,9 +336,7 @@ def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:
         upper = np.where((span > 0) & (ratio < 1e-160), np.maximum(upper, 1e-320), upper)
     silent = span == 0.0
     lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), LARGEST_DOUBLE / 2)
-    return Estimate(
-        value, lower, np.where(silent, 0.0, upper), kind="exact", unit="nats", method="closed form",
-    )
+    return Estimate(value, lower, np.where(silent, 0.0, upper), kind="exact", unit="nats", method="closed form")
 
 
 def _gaussian_two_inputs(mechanism: GaussianMechanism) -> Estimate:
@@ -346,7 +344,7 @@ def _gaussian_two_inputs(mechanism: GaussianMechanism) -> Estimate:
     from ..distributions import Pmf
     from ..divergences.one_dimension.integrals import mutual_information
 
-    span, sigma = np.broadcast_arrays(_sensitivity(mechanism), np.asarray(mechanism.sigma))
+    sigma, span = np.broadcast_arrays(*mechanism._arrays_of_curve()[:2])
     coins = [Pmf([0.0, s], [0.5, 0.5]) if s > 0.0 else Pmf([0.0], [1.0]) for s in span.ravel().tolist()]
     parts = [mutual_information(coin, s, certified=True) for coin, s in zip(coins, sigma.ravel().tolist(), strict=True)]
     value, lower, upper = (
@@ -354,11 +352,3 @@ def _gaussian_two_inputs(mechanism: GaussianMechanism) -> Estimate:
     )
     method = "mutual information of two inputs"
     return Estimate(value, lower, upper, kind="certified", unit="nats", method=method)
-
-
-def _sensitivity(mechanism: GaussianMechanism) -> FloatArray:
-    if mechanism.sensitivity is None:
-        raise DomainError(
-            "sensitivity must be given for the privacy curve; got None. Pass GaussianMechanism(sigma, sensitivity=...)."
-        )
-    return np.asarray(mechanism.sensitivity)

@@ -40,7 +40,22 @@ _ACCEPTED_WIDTH = 1e-10  # relative width up to which sums in doubles are taken:
 _STATIONS = 49  # epsilons at which every point's curve is known, to leave out points that are not the worst
 
 
-class HockeyStickCurve:
+class _Curve:
+    """A curve with log moments, upper bounds at the orders s, and the epsilon from which on they bound its tail."""
+
+    __slots__ = ("_log_moments", "_vanishes_from")
+
+    _log_moments: FloatArray
+    _vanishes_from: float
+
+    def tail(self, epsilon: float, rate: float) -> float:
+        """Upper bound of the integral of e^(rate e) times the curve over e > ``epsilon``."""
+        start = validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
+        rate = validate.scalar("rate", rate, "between -1 and 1", lambda r: np.abs(r) <= 1)
+        return math.inf if start < self._vanishes_from else _tail(self._log_moments, start, rate)
+
+
+class HockeyStickCurve(_Curve):
     """The curve H_{e^epsilon}(P||Q) of two Gaussian mixtures, certified, for the integrals of this room.
 
     Parameters
@@ -68,27 +83,22 @@ class HockeyStickCurve:
     True
     """
 
-    __slots__ = ("_log_moments", "p", "q")
+    __slots__ = ("p", "q")
 
     def __init__(self, p: GaussianMixture, q: GaussianMixture) -> None:
         validate.instance("p", p, GaussianMixture)
         validate.instance("q", q, GaussianMixture)
         validate.univariate(p=p, q=q)
         self.p, self.q = p, q
-        self._log_moments = _log_moments(p, q)
+        self._log_moments, self._vanishes_from = _log_moments(p, q), 0.0
 
     @monotone(falling="epsilon")
     def __call__(self, epsilon: NumberLike) -> Estimate:
         """The curve at ``epsilon``, at least 0, any shape."""
         return _pair(self.p, self.q, epsilon, MAX_DOUBLE_WIDTH)
 
-    def tail(self, epsilon: float, rate: float) -> float:
-        """Upper bound of the integral of e^(rate e) H_{e^e}(P||Q) over e > ``epsilon``."""
-        epsilon, rate = _checked_tail(epsilon, rate)
-        return _tail(self._log_moments, epsilon, rate)
 
-
-class LipCurve:
+class LipCurve(_Curve):
     """The optimal LIP curve of a prior under a Gaussian mechanism, certified, for ``cd_lmip_from_lip_curve``.
 
     Parameters
@@ -118,13 +128,13 @@ class LipCurve:
     array([0.2801..., 0.0859...])
     """
 
-    __slots__ = ("_log_moments", "_prior", "_sigma", "_vanishes_from")
+    __slots__ = ("_prior", "_sigma")
 
     def __init__(self, prior: Pmf, mechanism: GaussianMechanism) -> None:
         release = _release_distribution(prior, mechanism)
         self._prior, self._sigma = prior, float(release.sigmas[0])
-        self._log_moments = np.maximum(*(_log_moments(release, point) for point in _outermost(release)))
-        self._vanishes_from = _vanishes_from(release)
+        # H(P_x||P_M) vanishes from log 1/pi_x on, and the tail of H(P_M||P_x) is left
+        self._log_moments, self._vanishes_from = _release_moments(release), _vanishes_from(release)
 
     @monotone(falling="epsilon")
     def __call__(self, epsilon: NumberLike) -> Estimate:
@@ -134,16 +144,8 @@ class LipCurve:
         rows, method, cost = lip_rows(self._prior, self._sigma, flat, _ACCEPTED_WIDTH, logs=False)
         return curve_estimate(rows[:, :3], points, "probability", method, cost)
 
-    def tail(self, epsilon: float, rate: float) -> float:
-        """Upper bound of the integral of e^(rate e) delta(e) over e > ``epsilon``."""
-        epsilon, rate = _checked_tail(epsilon, rate)
-        # H(P_x||P_M) vanishes from log 1/pi_x on; H(P_M||P_x) is largest, for its bound, at an outermost point
-        if epsilon < self._vanishes_from:
-            return math.inf
-        return _tail(self._log_moments, epsilon, rate)
 
-
-class WorstHockeyStickCurve:
+class WorstHockeyStickCurve(_Curve):
     """The worst point's curve: sup over x of H_{e^epsilon}(P_x || P_M), or of H_{e^epsilon}(P_M || P_x).
 
     Points that are provably not the worst between two stations are left out there.
@@ -175,16 +177,15 @@ class WorstHockeyStickCurve:
     array([0.38644383, 0.04715125])
     """
 
-    __slots__ = (
-        "_high", "_log_moments", "_low", "_points", "_release", "_released_first", "_stations", "_vanishes_from",
-    )
+    __slots__ = ("_high", "_low", "_points", "_release", "_released_first", "_stations")
 
     def __init__(self, prior: Pmf, mechanism: GaussianMechanism, released_first: bool) -> None:
         self._release = _release_distribution(prior, mechanism)
         self._released_first = validate.flag("released_first", released_first)
         self._points = [GaussianMixture.single(float(x), float(self._release.sigmas[0])) for x in self._release.means]
-        self._log_moments = np.maximum(*(_log_moments(self._release, point) for point in _outermost(self._release)))
-        self._vanishes_from = _vanishes_from(self._release)
+        self._log_moments, self._vanishes_from = np.full(_ORDERS.size, -np.inf), _vanishes_from(self._release)
+        if released_first:  # H(P_M||P_x) vanishes nowhere
+            self._log_moments, self._vanishes_from = _release_moments(self._release), 0.0
         span = float(np.ptp(self._release.means) / self._release.sigmas[0])
         last = span * span / 2 + 9 * span if released_first else self._vanishes_from
         self._stations = max(last, 1.0) * np.linspace(0.0, 1.0, _STATIONS) ** 2
@@ -217,13 +218,6 @@ class WorstHockeyStickCurve:
             method="worst point, by chords between stations", cost={"evaluations": evaluations},
         )
 
-    def tail(self, epsilon: float, rate: float) -> float:
-        """Upper bound of the integral of e^(rate e) times the curve over e > ``epsilon``."""
-        epsilon, rate = _checked_tail(epsilon, rate)
-        if not self._released_first:
-            return 0.0 if epsilon >= self._vanishes_from else math.inf
-        return _tail(self._log_moments, epsilon, rate)
-
     def _point_curve(self, x: int, epsilon: FloatArray) -> Estimate:
         pair = (self._release, self._points[x]) if self._released_first else (self._points[x], self._release)
         return _pair(*pair, epsilon, _ACCEPTED_WIDTH)
@@ -244,23 +238,17 @@ def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: flo
     return curve_estimate(rows[:, :3], grid, "probability", "monotone pieces", cost)
 
 
-def _checked_tail(epsilon: Any, rate: Any) -> tuple[float, float]:
-    """The arguments of a tail, checked."""
-    start = validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
-    return start, validate.scalar("rate", rate, "between -1 and 1", lambda r: np.abs(r) <= 1)
-
-
 def _release_distribution(prior: Pmf, mechanism: Any) -> GaussianMixture:
     validate.instance("prior", prior, Pmf)
     validate.instance("mechanism", mechanism, GaussianMechanism)
     return prior.through_gaussian(validate.scalar("sigma", mechanism.sigma))
 
 
-def _outermost(release: GaussianMixture) -> tuple[GaussianMixture, GaussianMixture]:
-    """The distributions of the outermost points: the bound of M(s) is convex in the point."""
+def _release_moments(release: GaussianMixture) -> FloatArray:
+    """Upper bounds of log M(s) of the release against every point: they are convex in it, so that the outermost do."""
     sigma = float(release.sigmas[0])
-    least, most = float(release.means.min()), float(release.means.max())
-    return GaussianMixture.single(least, sigma), GaussianMixture.single(most, sigma)
+    points = (GaussianMixture.single(float(x), sigma) for x in (release.means.min(), release.means.max()))
+    return np.asarray(np.maximum(*(_log_moments(release, point) for point in points)))
 
 
 def _vanishes_from(release: GaussianMixture) -> float:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..base import validate
-from . import (
-    average_bayesian_privacy,
-    bayesian_privacy,
-    differential_privacy,
-    information_and_leakage,
-    information_from_curves,
-    mutual_information_privacy,
-    renyi_privacy,
-)
 from .declaration import DECLARED, Conversion
 from .vocabulary import NOTIONS
 
@@ -24,11 +16,13 @@ __all__ = ["CONVERSIONS", "markdown", "rows", "table"]
 
 # The modules whose conversions are listed, in the order of the list.
 _MODULES = (
-    bayesian_privacy, average_bayesian_privacy, information_and_leakage, mutual_information_privacy,
-    information_from_curves, differential_privacy, renyi_privacy,
+    "bayesian_privacy", "average_bayesian_privacy", "information_and_leakage", "mutual_information_privacy",
+    "information_from_curves", "differential_privacy", "renyi_privacy",
 )
+for _module in _MODULES:
+    import_module(f".{_module}", __package__)
 CONVERSIONS: tuple[Conversion, ...] = tuple(
-    declared for module in _MODULES for declared in DECLARED if module.__name__.endswith(f".{declared.module}")
+    declared for module in _MODULES for declared in DECLARED if declared.module == module
 )  # in the order of the tables, whatever was imported first
 # Attributes of a Conversion that are columns of the table, in order.
 _COLUMNS = ("source", "target", "function", "form", "holds", "assumption", "domain", "reference", "note")

@@ -28,14 +28,7 @@ from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike, Unit
 from ..base.inverse import bisect
 from ..base.numerics import BoolArray, FloatArray, next_above
-from ._closed_forms import (
-    bounded,
-    information,
-    points_and_values,
-    randomized_response_kl,
-    randomized_response_renyi,
-    validated,
-)
+from . import _closed_forms as forms
 from .declaration import BoundOrPublished, Formula, TightOrPublished, conversion
 from .renyi_to_dp import TERM_ERROR, TangentBound, delta_by_tangents, epsilon_by_tangents, smaller_by_tangents
 from .vocabulary import BUN_STEINKE, CANONNE, MIRONOV, PROVED, STEINKE
@@ -67,13 +60,13 @@ def rdp_from_ldp(epsilon: NumberLike, order: NumberLike, *, form: TightOrPublish
     >>> round(conversions.rdp_from_ldp(0.1, 2.0, form="as_published").value, 12)
     0.01
     """
-    epsilon, order = validated(epsilon=epsilon, order=order)
+    epsilon, order = forms.validated(epsilon=epsilon, order=order)
     if form == "as_published":
         with np.errstate(over="ignore", invalid="ignore"):
             value = np.where(epsilon == 0.0, 0.0, np.minimum(epsilon, 0.5 * order * epsilon * epsilon))
-        return bounded(value, "nats", "min(epsilon, a epsilon^2 / 2)", unrounded=epsilon == 0.0)
-    value = randomized_response_renyi(epsilon, order)
-    return bounded(value, "nats", "randomised response", unrounded=(epsilon == 0.0) | np.isinf(order))
+        return forms.bounded(value, "nats", "min(epsilon, a epsilon^2 / 2)", unrounded=epsilon == 0.0)
+    value = forms.randomized_response_renyi(epsilon, order)
+    return forms.bounded(value, "nats", "randomised response", unrounded=(epsilon == 0.0) | np.isinf(order))
 
 
 @conversion("zcdp", "rdp", Formula("tight", f"{BUN_STEINKE}, definition 1.1", rising="rho order"))
@@ -83,7 +76,7 @@ def rdp_from_zcdp(rho: NumberLike, order: NumberLike) -> Estimate:
     >>> conversions.rdp_from_zcdp(0.5, 4.0).value
     2.0
     """
-    rho, order = validated(rho=rho, order=order)
+    rho, order = forms.validated(rho=rho, order=order)
     return _product(rho, order, "rho a", rho)
 
 
@@ -94,9 +87,9 @@ def kl_from_rdp(renyi: NumberLike, order: NumberLike = 1.0, *, unit: Information
     >>> conversions.kl_from_rdp(0.25, 2.0).value
     0.25
     """
-    renyi, order = validated(renyi=renyi, order=order)
+    renyi, order = forms.validated(renyi=renyi, order=order)
     nats = validate.choice("unit", unit, ("nats", "bits")) == "nats"
-    return information(renyi, unit, "monotonicity in the order", unrounded=nats)
+    return forms.information(renyi, unit, "monotonicity in the order", unrounded=nats)
 
 
 @conversion(
@@ -116,12 +109,12 @@ def kl_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: 
     >>> conversions.kl_from_ldp(1.0, form="as_published").value
     0.85914091...
     """
-    (epsilon,) = validated(epsilon=epsilon)
+    (epsilon,) = forms.validated(epsilon=epsilon)
     if form == "as_published":
         with np.errstate(over="ignore"):
             value = 0.5 * epsilon * np.expm1(epsilon)
-        return information(value, unit, "epsilon expm1(epsilon) / 2", of=epsilon)
-    return information(randomized_response_kl(epsilon), unit, "epsilon tanh(epsilon / 2)", of=epsilon)
+        return forms.information(value, unit, "epsilon expm1(epsilon) / 2", of=epsilon)
+    return forms.information(forms.randomized_response_kl(epsilon), unit, "epsilon tanh(epsilon / 2)", of=epsilon)
 
 
 @conversion(
@@ -133,11 +126,7 @@ def kl_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: 
     Formula("as_published", f"{MIRONOV}, proposition 3", rising="renyi", falling="order delta", note="true and larger"),
 )
 def dp_epsilon_from_rdp(
-    renyi: NumberLike,
-    order: ArrayLike,
-    delta: NumberLike,
-    *,
-    form: BoundOrPublished = "bound",
+    renyi: NumberLike, order: ArrayLike, delta: NumberLike, *, form: BoundOrPublished = "bound"
 ) -> Estimate:
     """Epsilon at ``delta`` from the divergence at one order: r + ln(1 - 1/a) - ln(a delta) / (a - 1), at least 0.
 
@@ -150,14 +139,14 @@ def dp_epsilon_from_rdp(
     >>> conversions.dp_epsilon_from_rdp(0.5, 10.0, 1e-6, form="as_published").value
     2.03505...
     """
-    renyi, order, delta = validated(renyi=renyi, order=order, delta=delta)
+    renyi, order, delta = forms.validated(renyi=renyi, order=order, delta=delta)
     if form == "as_published":
         with np.errstate(divide="ignore", invalid="ignore"):
             of_delta = np.where(delta == 1.0, 0.0, -np.log(delta) / (order - 1.0))
             value = np.where(np.isinf(order), renyi, np.where((delta == 1.0) & (order == 1.0), renyi, renyi + of_delta))
-        return bounded(value, "nats", "r + ln(1/delta) / (a - 1)", unrounded=np.isinf(order) | np.isinf(value))
+        return forms.bounded(value, "nats", "r + ln(1/delta) / (a - 1)", unrounded=np.isinf(order) | np.isinf(value))
     value, error = _epsilon_at_one_order(renyi, order, delta)
-    return bounded(value, "nats", _METHOD, error=error, unrounded=np.isinf(value))
+    return forms.bounded(value, "nats", _METHOD, error=error, unrounded=np.isinf(value))
 
 
 @conversion("rdp", "dp", Formula(
@@ -186,9 +175,9 @@ def dp_delta_from_rdp(renyi: NumberLike, order: ArrayLike, epsilon: NumberLike) 
     >>> conversions.dp_delta_from_rdp(0.5, 10.0, 2.0).value
     5.25237...e-08
     """
-    renyi, order, epsilon = validated(renyi=renyi, order=order, epsilon=epsilon)
+    renyi, order, epsilon = forms.validated(renyi=renyi, order=order, epsilon=epsilon)
     value, error = _delta_at_one_order(renyi, order, epsilon)
-    return bounded(value, "probability", "e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a", error=error, ceiling=1.0)
+    return forms.bounded(value, "probability", "e^((a-1)(r - epsilon)) (1 - 1/a)^(a-1) / a", error=error, ceiling=1.0)
 
 
 @conversion("rdp", "dp", Formula(
@@ -241,8 +230,8 @@ def _curve(
     renyi: ArrayLike, orders: ArrayLike, name: str, target: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The divergences, their orders, and the target, which broadcasts with the other axes of the divergences."""
-    row, columns = points_and_values("orders", orders, "renyi", renyi)
-    (checked,) = validated(**{name: target})
+    row, columns = forms.points_and_values("orders", orders, "renyi", renyi)
+    (checked,) = forms.validated(**{name: target})
     validate.broadcastable(name, checked, "renyi without its last axis", columns[..., 0])
     validate.grid(f"{name} with renyi", np.broadcast_shapes((*checked.shape, 1), columns.shape))
     return columns, row, checked
@@ -258,14 +247,14 @@ def _least_over_orders(
     best, slack = (np.take_along_axis(array, index, axis=-1)[..., 0] for array in (values, errors))
     method = f"least over {columns.shape[-1]} orders"
     best = np.where(zero, 0.0, best)
-    return bounded(best, unit, method, error=slack, ceiling=ceiling, unrounded=zero | np.isinf(best))
+    return forms.bounded(best, unit, method, error=slack, ceiling=ceiling, unrounded=zero | np.isinf(best))
 
 
 def _product(rho: FloatArray, order: FloatArray, method: str, of: FloatArray) -> Estimate:
     """rho times the order, 0 where rho is; not rounded where the parameter ``of`` which it is a function is 0."""
     with np.errstate(invalid="ignore", over="ignore"):
         value = np.where(rho == 0.0, 0.0, rho * order)
-    return bounded(value, "nats", method, unrounded=of == 0.0)
+    return forms.bounded(value, "nats", method, unrounded=of == 0.0)
 
 
 @conversion(
@@ -284,11 +273,12 @@ def zcdp_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight") -> E
     >>> conversions.zcdp_from_ldp(10.0, form="as_published").value
     50.0
     """
-    (epsilon,) = validated(epsilon=epsilon)
+    (epsilon,) = forms.validated(epsilon=epsilon)
     if form == "as_published":
         with np.errstate(over="ignore"):
-            return bounded(0.5 * epsilon * epsilon, "nats", "epsilon^2 / 2", unrounded=epsilon == 0.0)
-    return bounded(randomized_response_kl(epsilon), "nats", "epsilon tanh(epsilon / 2)", unrounded=epsilon == 0.0)
+            return forms.bounded(0.5 * epsilon * epsilon, "nats", "epsilon^2 / 2", unrounded=epsilon == 0.0)
+    value = forms.randomized_response_kl(epsilon)
+    return forms.bounded(value, "nats", "epsilon tanh(epsilon / 2)", unrounded=epsilon == 0.0)
 
 
 @conversion("gdp", "zcdp", Formula(
@@ -300,9 +290,9 @@ def zcdp_from_gdp(separation: NumberLike) -> Estimate:
     >>> conversions.zcdp_from_gdp(2.0).value
     2.0
     """
-    (separation,) = validated(separation=separation)
+    (separation,) = forms.validated(separation=separation)
     with np.errstate(over="ignore"):
-        return bounded(0.5 * separation * separation, "nats", "separation^2 / 2", unrounded=separation == 0.0)
+        return forms.bounded(0.5 * separation * separation, "nats", "separation^2 / 2", unrounded=separation == 0.0)
 
 
 @conversion("zcdp", "kl", Formula("tight", f"{BUN_STEINKE}, definition 1.1, order 1", rising="rho"))
@@ -312,15 +302,13 @@ def kl_from_zcdp(rho: NumberLike, *, unit: Information = "nats") -> Estimate:
     >>> conversions.kl_from_zcdp(0.25).value
     0.25
     """
-    (rho,) = validated(rho=rho)
+    (rho,) = forms.validated(rho=rho)
     nats = validate.choice("unit", unit, ("nats", "bits")) == "nats"
-    return information(rho, unit, "order 1", unrounded=nats)
+    return forms.information(rho, unit, "order 1", unrounded=nats)
 
 
 @conversion(
-    "zcdp",
-    "dp",
-    Formula("bound", f"{CANONNE}, at the best order", rising="rho", falling="delta"),
+    "zcdp", "dp", Formula("bound", f"{CANONNE}, at the best order", rising="rho", falling="delta"),
     Formula("as_published", f"{BUN_STEINKE}, proposition 1.3", rising="rho", falling="delta", note="true and larger"),
 )
 def dp_epsilon_from_zcdp(rho: NumberLike, delta: NumberLike, *, form: BoundOrPublished = "bound") -> Estimate:
@@ -334,12 +322,12 @@ def dp_epsilon_from_zcdp(rho: NumberLike, delta: NumberLike, *, form: BoundOrPub
     >>> conversions.dp_epsilon_from_zcdp(0.5, 1e-6, form="as_published").value
     5.75652...
     """
-    rho, delta = validated(rho=rho, delta=delta)
+    rho, delta = forms.validated(rho=rho, delta=delta)
     if form == "as_published":
         with np.errstate(divide="ignore", invalid="ignore"):
             spread = np.where(rho == 0.0, 0.0, 2.0 * np.sqrt(rho) * np.sqrt(-np.log(delta)))
             value = rho + np.where(delta == 1.0, 0.0, spread)
-        return bounded(value, "nats", "rho + 2 sqrt(rho ln(1/delta))", unrounded=(rho == 0.0) | np.isinf(value))
+        return forms.bounded(value, "nats", "rho + 2 sqrt(rho ln(1/delta))", unrounded=(rho == 0.0) | np.isinf(value))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         budget = -np.log(delta)
         steps = (np.minimum(np.sqrt(x) / np.sqrt(rho), np.expm1(np.minimum(x, 660.0))) for x in (budget, 0.5 * budget))
@@ -357,7 +345,7 @@ def dp_delta_from_zcdp(rho: NumberLike, epsilon: NumberLike) -> Estimate:
     >>> conversions.dp_delta_from_zcdp(0.5, [1.0, 5.0]).value
     array([2.15729916e-01, 2.89611824e-06])
     """
-    rho, epsilon = validated(rho=rho, epsilon=epsilon)
+    rho, epsilon = forms.validated(rho=rho, epsilon=epsilon)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         low = np.full_like(rho, _LEAST_STEP)
         high = np.clip(np.maximum(1.0, 0.5 * (epsilon + 2.0) / rho), 1.0, _MOST_STEP)

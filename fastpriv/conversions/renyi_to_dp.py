@@ -89,8 +89,7 @@ def delta_by_tangents(renyi: FloatArray, order: FloatArray, epsilon: FloatArray)
         v, w = _tangent_terms(np.maximum(m, 0.0), n)
         total = n * renyi + w
         log_delta = np.where(
-            n == 0.0,
-            np.log((renyi + w) / gap),
+            n == 0.0, np.log((renyi + w) / gap),
             np.log1p(n * v) + _log_expm1(total) - np.log(order) - _log_expm1(n * gap),
         )
         size = total + n * gap + gap + epsilon + 8.0

@@ -50,10 +50,6 @@ def _probability(text: str) -> Parameter:
     return Parameter("between 0 and 1", lambda x: (x >= 0) & (x <= 1), text)
 
 
-def _positive_probability(text: str) -> Parameter:
-    return Parameter("above 0 and at most 1", lambda x: (x > 0) & (x <= 1), text)
-
-
 def _count(text: str) -> Parameter:
     return Parameter("a whole number of at least 1", lambda x: (x >= 1) & (x == x.round()) & (x < math.inf), text)
 
@@ -83,7 +79,9 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "beta": _probability("Probability that the release misses its target by more than alpha for one secret."),
     "relative_error": _probability("Largest relative error of an estimated frequency."),
-    "frequency": _positive_probability("The frequency that is estimated."),
+    "frequency": Parameter(
+        "above 0 and at most 1", lambda x: (x > 0) & (x <= 1), "The frequency that is estimated."
+    ),
     "trials": _count(
         "Number of models that were trained independently; or of attacks, for the frequency given one model."
     ),

@@ -28,14 +28,8 @@ from ..base.errors import DomainError
 from ..base.numerics import FloatArray
 
 __all__ = [
-    "CELLS_PER_BATCH",
-    "LARGEST_EXACT_INTEGER",
-    "Column",
-    "open_column",
-    "read_categories",
-    "read_column",
-    "sorted_categories",
-    "whole_number",
+    "CELLS_PER_BATCH", "LARGEST_EXACT_INTEGER", "Column", "open_column", "read_categories", "read_column",
+    "sorted_categories", "whole_number",
 ]
 
 _MISSING_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))  # in lower case

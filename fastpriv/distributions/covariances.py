@@ -24,15 +24,8 @@ from ..base.values import is_read_only
 from .packed import MAX_MAGNITUDE
 
 __all__ = [
-    "MAX_ASYMMETRY",
-    "doubtful_matrices",
-    "factors_and_refused",
-    "scaling_exponents",
-    "sigma_rows",
-    "simplest_form",
-    "validated_covariances",
-    "validated_factors",
-    "validated_sigmas",
+    "MAX_ASYMMETRY", "doubtful_matrices", "factors_and_refused", "scaling_exponents", "sigma_rows", "simplest_form",
+    "validated_covariances", "validated_factors", "validated_sigmas",
 ]
 
 # bound: none - largest |K_ij - K_ji| relative to sqrt(K_ii K_jj) that is taken for rounding; others are refused
@@ -55,9 +48,7 @@ _DEFINITENESS_REMEDY = (
 def validated_sigmas(sigmas: Any) -> FloatArray:
     """Standard deviations of any shape, checked."""
     return validate.real(
-        "sigmas",
-        sigmas,
-        "positive and between 1e-300 and 1e300",
+        "sigmas", sigmas, "positive and between 1e-300 and 1e300",
         lambda s: (s >= 1 / MAX_MAGNITUDE) & (s <= MAX_MAGNITUDE),
         remedy="Pass standard deviations; a point mass has no density.",
     )
@@ -284,10 +275,6 @@ def _as_float64(block: NDArray[Any]) -> FloatArray:
     return np.asarray(block, dtype=np.float64)
 
 
-def _is_not_finite(block: FloatArray) -> BoolArray:
-    return ~np.isfinite(block)
-
-
 def _is_no_variance(block: FloatArray) -> BoolArray:
     variances = np.diagonal(block, axis1=1, axis2=2)
     bad = np.zeros(block.shape, dtype=bool)
@@ -310,7 +297,7 @@ class _Defect(NamedTuple):
 
 # What a covariance matrix may not be. Asymmetry is the last: it is skipped for blocks that are symmetric.
 _DEFECTS = (
-    _Defect(_is_not_finite, "made of finite numbers", "Remove what is not a number."),
+    _Defect(lambda block: ~np.isfinite(block), "made of finite numbers", "Remove what is not a number."),
     _Defect(_is_no_variance, "positive on their diagonals, between 1e-300 and 1e300", _DEFINITENESS_REMEDY),
     _Defect(_is_asymmetric, "symmetric to rounding", "Pass (K + K.T) / 2 if that is meant."),
 )

@@ -16,17 +16,8 @@ from ..base import random_streams, validate
 from ..base.errors import DomainError
 from ..base.numerics import FloatArray, WordArray
 from ..base.values import ValueObject
+from . import user_functions
 from .packed import point_rows
-from .user_functions import (
-    PointFunction,
-    Sampler,
-    check_function,
-    check_sampler,
-    function_name,
-    invalid_values,
-    point_description,
-    warn_of_python_cost,
-)
 
 __all__ = ["Density", "LogRatio"]
 
@@ -39,7 +30,7 @@ class _UserDefined(ValueObject):
     __slots__ = ("_arguments", "_function", "_warned", "dimension", "name", "vectorized")
 
     _arguments: dict[str, Any]
-    _function: PointFunction
+    _function: user_functions.PointFunction
     _warned: list[bool]
     dimension: int
     name: str
@@ -59,10 +50,12 @@ class _UserDefined(ValueObject):
         name = arguments["name"]
         if name is not None and not isinstance(name, str):
             raise DomainError(f"name must be a string or None; got {name!r}. Pass a word for messages to use.")
-        name = name or function_name(function)
+        name = name or user_functions.function_name(function)
         self._set(
             _arguments=arguments, _warned=[], dimension=dimension, name=name, vectorized=vectorized,
-            _function=PointFunction(argument, function, dimension, vectorized=vectorized, jit=jit, name=name),
+            _function=user_functions.PointFunction(
+                argument, function, dimension, vectorized=vectorized, jit=jit, name=name
+            ),
         )
 
     @property
@@ -73,7 +66,7 @@ class _UserDefined(ValueObject):
     def _evaluate(self, x: FloatArray, block: int | None, *, zero: str, infinite: str) -> FloatArray:
         """Values at the columns of x; ``zero`` and ``infinite``, if not empty, say why -inf and +inf are invalid."""
         out = self._function(x, block)
-        bad = invalid_values(out, zero=not zero, infinite=not infinite)
+        bad = user_functions.invalid_values(out, zero=not zero, infinite=not infinite)
         if bad is None:
             return out
         k = int(np.argmax(bad))
@@ -81,12 +74,13 @@ class _UserDefined(ValueObject):
         why = zero if value == -np.inf else infinite if value == np.inf else "no logarithm is nan"
         raise DomainError(
             f"{function.argument} must be a number{'' if zero else ' or -inf'} at every point; got {value!r} from "
-            f"{function.name!r}{point_description(k, x, block)} ({int(bad.sum())} of {out.size} points): {why}. "
+            f"{function.name!r}{user_functions.point_description(k, x, block)} "
+            f"({int(bad.sum())} of {out.size} points): {why}. "
             f"Mend {function.name!r}, or the sampler if it leaves the support."
         )
 
     def _warn_of_cost(self, cost: float) -> None:
-        if not self._warned and warn_of_python_cost(self._function, cost):
+        if not self._warned and user_functions.warn_of_python_cost(self._function, cost):
             self._warned.append(True)
 
 
@@ -168,7 +162,7 @@ class Density(_UserDefined):
 
     __slots__ = ("_sampler",)
 
-    _sampler: Sampler | None
+    _sampler: user_functions.Sampler | None
 
     def __init__(
         self, log_density: Any, sampler: Any = None, *, dimension: int, name: str | None = None, vectorized: bool =
@@ -179,7 +173,7 @@ class Density(_UserDefined):
             "vectorized": vectorized, "jit": jit,
         }
         self._set_arguments("log_density", arguments)
-        self._set(_sampler=None if sampler is None else Sampler("sampler", sampler, self.dimension))
+        self._set(_sampler=None if sampler is None else user_functions.Sampler("sampler", sampler, self.dimension))
 
     @property
     def has_sampler(self) -> bool:
@@ -229,9 +223,7 @@ class Density(_UserDefined):
         """
         own_samples = drawn_from is True or (isinstance(drawn_from, Density) and drawn_from == self)
         return self._evaluate(
-            x,
-            block,
-            zero="it is the density's own draw, so its density is not zero" if own_samples else "",
+            x, block, zero="it is the density's own draw, so its density is not zero" if own_samples else "",
             infinite="a density is finite, and a point mass needs a base measure of counts",
         )
 
@@ -251,12 +243,12 @@ class Density(_UserDefined):
         """
         own_samples = False
         if self._sampler is not None:
-            drawn = check_sampler(self._sampler, words, _TRIAL_SAMPLES)
+            drawn = user_functions.check_sampler(self._sampler, words, _TRIAL_SAMPLES)
             x, own_samples = (drawn, True) if x is None else (x, False)
             if not own_samples:
                 self.evaluate(drawn, drawn_from=True)
         if x is not None:
-            cost = check_function(self._function, x)
+            cost = user_functions.check_function(self._function, x)
             self.evaluate(x, drawn_from=own_samples)
             self._warn_of_cost(cost)
 
@@ -315,7 +307,7 @@ class LogRatio(_UserDefined):
 
     __slots__ = ("_samplers",)
 
-    _samplers: dict[str, Sampler]
+    _samplers: dict[str, user_functions.Sampler]
 
     def __init__(
         self, log_ratio: Any, sampler: Any, *, dimension: int, sampler_q: Any = None, name: str | None = None,
@@ -326,9 +318,9 @@ class LogRatio(_UserDefined):
             "vectorized": vectorized, "jit": jit,
         }
         self._set_arguments("log_ratio", arguments)
-        samplers = {"p": Sampler("sampler", sampler, self.dimension)}
+        samplers = {"p": user_functions.Sampler("sampler", sampler, self.dimension)}
         if sampler_q is not None:
-            samplers["q"] = Sampler("sampler_q", sampler_q, self.dimension)
+            samplers["q"] = user_functions.Sampler("sampler_q", sampler_q, self.dimension)
         self._set(_samplers=samplers)
 
     @property
@@ -349,9 +341,7 @@ class LogRatio(_UserDefined):
         ``block`` is named in errors.
         """
         return self._evaluate(
-            x,
-            block,
-            zero="it is a draw of P, so p is not zero" if drawn_from == "p" else "",
+            x, block, zero="it is a draw of P, so p is not zero" if drawn_from == "p" else "",
             infinite="it is a draw of Q, so q is not zero" if drawn_from == "q" else "",
         )
 
@@ -367,8 +357,8 @@ class LogRatio(_UserDefined):
     def trial(self, words: WordArray) -> None:
         """Call samplers and function on a few samples before a run, as ``Density.trial`` does."""
         for side, sampler in self._samplers.items():
-            x = check_sampler(sampler, words, _TRIAL_SAMPLES)
-            cost = check_function(self._function, x)
+            x = user_functions.check_sampler(sampler, words, _TRIAL_SAMPLES)
+            cost = user_functions.check_function(self._function, x)
             self.evaluate(x, drawn_from=side)
             self._warn_of_cost(cost)
 

@@ -18,15 +18,7 @@ from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray
 from ..base.values import ValueObject
 from . import covariances as matrices
-from .packed import (
-    MAX_MAGNITUDE,
-    Packed,
-    affine_image,
-    draw_samples,
-    mixture_log_density,
-    pack,
-    point_rows,
-)
+from . import packed as packs
 
 __all__ = ["GaussianMixture"]
 
@@ -108,7 +100,7 @@ class GaussianMixture(ValueObject):
     covariances: FloatArray | None
     _factors: FloatArray | None
     _gap: float
-    _packed: Packed
+    _packed: packs.Packed
 
     def __init__(
         self, weights: ArrayLike, means: ArrayLike, sigmas: ArrayLike | None = None, *,
@@ -117,7 +109,7 @@ class GaussianMixture(ValueObject):
         if covariances is None and self._set_short(weights, means, sigmas):
             return
         w = validate.probabilities("weights", weights)
-        in_range = ("finite and at most 1e300 in size", lambda x: np.abs(x) <= MAX_MAGNITUDE)
+        in_range = ("finite and at most 1e300 in size", lambda x: np.abs(x) <= packs.MAX_MAGNITUDE)
         m = validate.real("means", means, *in_range, answer=False)
         if (sigmas is None) == (covariances is None):
             passed = "neither" if sigmas is None else "both"
@@ -162,7 +154,7 @@ class GaussianMixture(ValueObject):
             return False
         if not (min(w) > 0.0 and abs(math.fsum(w) - 1.0) < validate.SAFE_SUM_TOLERANCE):
             return False
-        if not (min(s) >= 1 / MAX_MAGNITUDE and max(s) <= MAX_MAGNITUDE >= max(max(m), -min(m))):
+        if not (min(s) >= 1 / packs.MAX_MAGNITUDE and max(s) <= packs.MAX_MAGNITUDE >= max(max(m), -min(m))):
             return False
         table = np.array((w, m, s), dtype=np.float64)
         table.setflags(write=False)
@@ -244,10 +236,10 @@ class GaussianMixture(ValueObject):
         return len(self.weights)
 
     @property
-    def packed(self) -> Packed:
+    def packed(self) -> packs.Packed:
         """The arrays that the kernels take, computed on first use; as large as ``factors`` in the full form."""
         if not hasattr(self, "_packed"):
-            object.__setattr__(self, "_packed", pack(self))
+            object.__setattr__(self, "_packed", packs.pack(self))
         return self._packed
 
     @property
@@ -295,8 +287,8 @@ class GaussianMixture(ValueObject):
         array([-692.61340496,   -1.83787707])
         """
         parallel.checked(n_jobs)
-        rows, single = point_rows("x", x, self.dimension)
-        values = mixture_log_density(self, rows, n_jobs)
+        rows, single = packs.point_rows("x", x, self.dimension)
+        values = packs.mixture_log_density(self, rows, n_jobs)
         return values[0] if single else values
 
     def sample(self, size: int, *, rng: Any = None) -> FloatArray:
@@ -331,7 +323,7 @@ class GaussianMixture(ValueObject):
         """
         n = validate.count("size", size, minimum=0)
         validate.memory("size", n * self.dimension * 8, "Draw and use the points in parts.")
-        samples = draw_samples(self, n, rng)
+        samples = packs.draw_samples(self, n, rng)
         return samples[:, 0] if self.means.ndim == 1 else samples
 
     def marginal(self, indices: ArrayLike) -> GaussianMixture:
@@ -418,7 +410,7 @@ class GaussianMixture(ValueObject):
         target = len(a) if a.ndim == 2 else d
         if b.shape not in ((), (target,)):
             raise ShapeError(f"shift must be a number or of shape ({target},); got {b.shape}. Pass one entry a row.")
-        means, sigmas, covariances = affine_image(self, a, b)
+        means, sigmas, covariances = packs.affine_image(self, a, b)
         try:
             return GaussianMixture(self.weights, means, sigmas, covariances=covariances)
         except DomainError as fault:

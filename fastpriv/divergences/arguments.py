@@ -9,16 +9,15 @@ from typing import Any, Literal
 
 from ..base import validate
 from ..base.errors import DomainError, ShapeError
-from ..base.estimate import Estimate
+from ..base.estimate import Estimate, stacked
 from ..distributions import Density, GaussianMixture, LogRatio, MixtureStack
 from ..sampling.options import Request
 from .one_dimension.quadrature import Deadline
 
-__all__ = ["Dispatch", "Distribution", "dispatch_of", "exact_estimate", "is_stack", "refuse_certified"]
+__all__ = ["Dispatch", "Distribution", "dispatch_of", "exact_or_sampled", "is_stack"]
 
 Distribution = GaussianMixture | Density | MixtureStack
 Dispatch = Literal["one dimension", "mixtures", "sampled"]
-ExactMethod = Callable[..., Estimate | None]
 
 
 def is_stack(p: Any, q: Any = None) -> bool:
@@ -52,29 +51,34 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
     return "one dimension" if p.dimension == 1 else "mixtures"
 
 
-def exact_estimate(
-    dispatch: Dispatch, request: Request, in_one_dimension: ExactMethod | None,
-    by_reduction: Callable[[ModuleType], ExactMethod], *arguments: Any, **options: Any,
-) -> Estimate | None:
-    """The exact or certified estimate; None where it has to be sampled, or samples are forced.
+def exact_or_sampled(
+    dispatch: Dispatch, request: Request, in_one_dimension: Callable[..., Estimate | None] | None,
+    by_reduction: Callable[[ModuleType], Any], by_sampling: Callable[[ModuleType], Estimate], *arguments: Any,
+    both: bool = False, **options: Any,
+) -> Estimate:
+    """The exact or certified estimate, of both directions with ``both``; that of samples where there is none.
 
-    ``by_reduction`` takes the method for mixtures in d dimensions out of ``reductions.factored_quantities``, which is
-    slow to load.
+    ``by_reduction`` takes the method for mixtures in d dimensions out of ``reductions.factored_quantities``, and
+    ``by_sampling`` makes the estimate with ``monte_carlo``: both are slow to load.
     """
-    if dispatch == "sampled" or request.forced:
-        return None
-    method = in_one_dimension
-    if dispatch != "one dimension" or method is None:
-        from .reductions import factored_quantities
+    if dispatch != "sampled" and not request.forced:
+        method = in_one_dimension
+        if dispatch != "one dimension" or method is None:
+            from .reductions import factored_quantities
 
-        method = by_reduction(factored_quantities)
-    return method(*arguments, deadline=Deadline(time.monotonic() + request.time_budget.remaining), **options)
-
-
-def refuse_certified(certified: bool) -> None:
-    """Refuse ``certified=True`` where the answer has to be sampled, since sampling proves nothing."""
-    if certified:
+            method = by_reduction(factored_quantities)
+        deadline = Deadline(time.monotonic() + request.time_budget.remaining)
+        estimate = method(*arguments, deadline=deadline, **options)
+        if estimate is not None and both:
+            backward = method(arguments[1], arguments[0], *arguments[2:], deadline=deadline, **options)
+            estimate = None if backward is None else stacked((estimate, backward), (2,))
+        if estimate is not None:
+            return estimate
+    if options.get("certified"):
         raise DomainError(
             "certified must be False where nothing reduces the pair to one dimension; got True. Drop it: the answer is "
             "a confidence interval, and interval='guaranteed' gives one that holds for every sample size."
         )
+    from . import monte_carlo
+
+    return by_sampling(monte_carlo)

@@ -17,12 +17,14 @@ from ..base.numerics import FloatArray
 from ..distributions import GaussianMixture, LogRatio
 from ..distributions.fitted_mixtures import takes_fitted_mixtures
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
-from .arguments import Dispatch, Distribution, dispatch_of, exact_estimate, is_stack
+from .arguments import Dispatch, Distribution, dispatch_of, exact_or_sampled, is_stack
 from .one_dimension import monotone_pieces
 
 __all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
 
 _Blocks = Sequence[GaussianMixture]  # independent ones of a product
+# The methods in one dimension, and for mixtures that are reduced to it.
+_EXACT_METHODS = monotone_pieces.hockey_stick_divergence, lambda reductions: reductions.hockey_stick_divergence
 
 
 @takes_fitted_mixtures
@@ -203,13 +205,9 @@ def total_variation(
         zero, request = np.zeros(()), sampling_request(total_variation, sampling, options)
         return rows_of_stacks.hockey_stick(p, q, zero, request, logs=False, function=of_row)
     dispatch, request = dispatch_of(p, q), sampling_request(total_variation, sampling, options)
-    methods = monotone_pieces.hockey_stick_divergence, lambda reductions: reductions.hockey_stick_divergence
-    estimate = exact_estimate(dispatch, request, *methods, p, q, 0.0)
-    if estimate is not None:
-        return estimate
-    from . import monte_carlo
-
-    return monte_carlo.total_variation(p, q, request)
+    return exact_or_sampled(
+        dispatch, request, *_EXACT_METHODS, lambda monte_carlo: monte_carlo.total_variation(p, q, request), p, q, 0.0
+    )
 
 
 def _hockey_stick(
@@ -278,13 +276,8 @@ def _nonnegative_levels(
         pairs = ((p, q), (q, p)) if both else ((p, q),)
         result = [rows_of_stacks.hockey_stick(*pair, grid, request, logs=logs, function=function) for pair in pairs]
         return stacked(result, (2,)) if both else result[0]
-    methods = monotone_pieces.hockey_stick_divergence, lambda reductions: reductions.hockey_stick_divergence
-    estimate = exact_estimate(dispatch, request, *methods, p, q, grid, logs=logs, n_jobs=request.n_jobs)
-    if estimate is not None and both:
-        backward = exact_estimate(dispatch, request, *methods, q, p, grid, logs=logs, n_jobs=request.n_jobs)
-        estimate = None if backward is None else stacked((estimate, backward), (2,))
-    if estimate is not None:
-        return estimate
-    from . import monte_carlo
-
-    return monte_carlo.hockey_stick(p, q, grid, request, logs=logs, both=both)
+    return exact_or_sampled(
+        dispatch, request, *_EXACT_METHODS,
+        lambda monte_carlo: monte_carlo.hockey_stick(p, q, grid, request, logs=logs, both=both), p, q, grid, both=both,
+        logs=logs, n_jobs=request.n_jobs,
+    )

@@ -15,7 +15,7 @@ from ..base.parallel import Progress
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..distributions.fitted_mixtures import takes_fitted_mixtures
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from .arguments import Dispatch, exact_estimate, refuse_certified
+from .arguments import Dispatch, exact_or_sampled
 from .one_dimension import integrals
 
 __all__ = ["entropy", "information_of_settings", "label_information", "mutual_information"]
@@ -71,25 +71,15 @@ def entropy(
 
         request, anything = sampling_request(entropy, sampling, options), (0.0, -math.inf, math.inf)
         return rows_of_stacks.quantity(
-            {"p": p},
-            request,
-            integrals.entropy,
-            entropy,
-            trivial=anything,
-            integral="entropy",
-            certified=certified,
+            {"p": p}, request, integrals.entropy, entropy, trivial=anything, integral="entropy", certified=certified
         )
     validate.instance("p", p, GaussianMixture)
     request = sampling_request(entropy, sampling, options)
     dispatch: Dispatch = "one dimension" if p.dimension == 1 else "mixtures"
-    methods = integrals.entropy, lambda reductions: reductions.entropy
-    estimate = exact_estimate(dispatch, request, *methods, p, certified=certified)
-    if estimate is not None:
-        return estimate
-    refuse_certified(certified)
-    from . import monte_carlo
-
-    return monte_carlo.entropy(p, request)
+    return exact_or_sampled(
+        dispatch, request, integrals.entropy, lambda reductions: reductions.entropy,
+        lambda monte_carlo: monte_carlo.entropy(p, request), p, certified=certified,
+    )
 
 
 @takes_fitted_mixtures
@@ -150,15 +140,10 @@ def label_information(
         return rows_of_stacks.quantity({"p": p}, request, None, label_information, certified=certified)
     validate.instance("p", p, GaussianMixture)
     request = sampling_request(label_information, sampling, options)
-    estimate = exact_estimate(
-        "mixtures", request, None, lambda reductions: reductions.mutual_information, p, certified=certified
+    return exact_or_sampled(
+        "mixtures", request, None, lambda reductions: reductions.mutual_information,
+        lambda monte_carlo: monte_carlo.label_information(p, request), p, certified=certified,
     )
-    if estimate is not None:
-        return estimate
-    refuse_certified(certified)
-    from . import monte_carlo
-
-    return monte_carlo.label_information(p, request)
 
 
 @in_unit
@@ -235,10 +220,6 @@ def information_of_settings(
         return integrals.mutual_information(pmf, float(release.sigmas[0]), **options)
 
     return rows_of_stacks.quantity(
-        {"prior": prior.through_gaussian(sigma)},
-        request,
-        of_release,
-        of_release,
-        integral=integral,
+        {"prior": prior.through_gaussian(sigma)}, request, of_release, of_release, integral=integral,
         certified=certified,
     )

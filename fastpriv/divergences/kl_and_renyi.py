@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, Unpack
 
 from ..base import validate
-from ..base.errors import DomainError
 from ..base.estimate import Estimate, Information, NumberLike, stacked
 from ..base.monotone import in_unit, monotone
 from ..base.numerics import LOG_2_ABOVE, FloatArray
 from ..distributions import GaussianMixture, LogRatio
 from ..distributions.fitted_mixtures import takes_fitted_mixtures
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
-from .arguments import Distribution, dispatch_of, exact_estimate, is_stack, refuse_certified
+from .arguments import Distribution, dispatch_of, exact_or_sampled, is_stack
 from .one_dimension import integrals, monotone_pieces
 
 __all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
@@ -100,17 +98,10 @@ def kl_divergence(
         result = [of_pair({"p": a, "q": b}, request, integrals.kl_divergence, kl_divergence) for a, b in pairs]
         return stacked(result, (2,)) if both else result[0]
     dispatch, request = dispatch_of(p, q), sampling_request(kl_divergence, sampling, options)
-    methods = integrals.kl_divergence, lambda reductions: reductions.renyi_divergence
-    estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
-    if estimate is not None and both:
-        backward = exact_estimate(dispatch, request, *methods, q, p, certified=certified)
-        estimate = None if backward is None else stacked((estimate, backward), (2,))
-    if estimate is not None:
-        return estimate
-    refuse_certified(certified)
-    from . import monte_carlo
-
-    return monte_carlo.kl(p, q, request, both=both)
+    return exact_or_sampled(
+        dispatch, request, integrals.kl_divergence, lambda reductions: reductions.renyi_divergence,
+        lambda monte_carlo: monte_carlo.kl(p, q, request, both=both), p, q, both=both, certified=certified,
+    )
 
 
 @takes_fitted_mixtures
@@ -163,23 +154,14 @@ def jensen_shannon(
 
         request = sampling_request(jensen_shannon, sampling, options)
         return rows_of_stacks.quantity(
-            {"p": p, "q": q},
-            request,
-            integrals.jensen_shannon,
-            jensen_shannon,
-            trivial=(0.0, 0.0, LOG_2_ABOVE),
-            integral="js",
-            certified=certified,
+            {"p": p, "q": q}, request, integrals.jensen_shannon, jensen_shannon, trivial=(0.0, 0.0, LOG_2_ABOVE),
+            integral="js", certified=certified,
         )
     dispatch, request = dispatch_of(p, q), sampling_request(jensen_shannon, sampling, options)
-    methods = integrals.jensen_shannon, lambda reductions: reductions.jensen_shannon
-    estimate = exact_estimate(dispatch, request, *methods, p, q, certified=certified)
-    if estimate is not None:
-        return estimate
-    refuse_certified(certified)
-    from . import monte_carlo
-
-    return monte_carlo.jensen_shannon(p, q, request)
+    return exact_or_sampled(
+        dispatch, request, integrals.jensen_shannon, lambda reductions: reductions.jensen_shannon,
+        lambda monte_carlo: monte_carlo.jensen_shannon(p, q, request), p, q, certified=certified,
+    )
 
 
 @takes_fitted_mixtures
@@ -255,12 +237,7 @@ def renyi_divergence(
 
         request = sampling_request(renyi_divergence, sampling, options)
         return rows_of_stacks.quantity(
-            {"p": p, "q": q},
-            request,
-            of_row,
-            renyi_divergence,
-            parameter=orders,
-            integral="renyi",
+            {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, integral="renyi",
             certified=certified,
         )
     if not orders.size:
@@ -275,16 +252,7 @@ def renyi_divergence(
     if order == 1.0:
         return kl_divergence(p, q, certified=certified, sampling=sampling, **options)
     dispatch, request = dispatch_of(p, q), sampling_request(renyi_divergence, sampling, options)
-    methods = monotone_pieces.renyi_divergence, lambda reductions: reductions.renyi_divergence
-    estimate = exact_estimate(dispatch, request, *methods, p, q, order, certified=certified)
-    if estimate is not None:
-        return estimate
-    refuse_certified(certified)
-    if math.isinf(order):
-        raise DomainError(
-            "order must be finite for a divergence that has to be sampled; got inf. No number of samples bounds the "
-            "largest log ratio: take a finite order."
-        )
-    from . import monte_carlo
-
-    return monte_carlo.renyi(p, q, order, request)
+    return exact_or_sampled(
+        dispatch, request, monotone_pieces.renyi_divergence, lambda reductions: reductions.renyi_divergence,
+        lambda monte_carlo: monte_carlo.renyi(p, q, order, request), p, q, order, certified=certified,
+    )

@@ -40,11 +40,7 @@ from ..sampling.problem import (
 )
 from ..sampling.proposals.local_normal_proposals import local_normals
 from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, renyi_integral_bounds, renyi_proposal
-from ..sampling.proposals.tilting import (
-    Proposal,
-    hockey_stick_proposals,
-    log_mass_of_larger,
-)
+from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_mass_of_larger
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
 from ..sampling.stopping import RunOutcome, run
@@ -144,6 +140,11 @@ def total_variation(p: Any, q: Any, request: Request) -> Estimate:
 @_raise_interruption
 def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     """D_order(P||Q) for an order other than 1."""
+    if math.isinf(order):
+        raise DomainError(
+            "order must be finite for a divergence that has to be sampled; got inf. No number of samples bounds the "
+            "largest log ratio: take a finite order."
+        )
     p, q, pair = _sampled_pair(p, q, request, both=False)
     parameter, b = np.array([order]), order - 1.0
     term = Term("renyi_proposal", parameter)

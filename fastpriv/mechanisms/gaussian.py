@@ -142,10 +142,8 @@ class GaussianMechanism(ValueObject):
         with np.errstate(over="ignore"):
             sigma = np.nextafter(ratio * span, np.inf)  # the product may have been rounded down
         validate.real(
-            "epsilon",
-            np.where(np.isfinite(sigma), 0.0, np.broadcast_to(level, sigma.shape)),
-            "large enough for a finite sigma",
-            lambda x: np.isfinite(sigma),
+            "epsilon", np.where(np.isfinite(sigma), 0.0, np.broadcast_to(level, sigma.shape)),
+            "large enough for a finite sigma", lambda x: np.isfinite(sigma),
             remedy=f"Raise epsilon or {name}: the noise needed exceeds the largest double.",
         )
         return cls(sigma, span)

@@ -21,16 +21,9 @@ from ..base import validate
 from ..base.binomial import log_binomial_coefficients, log_binomial_pmf, log_comb
 from ..base.errors import DomainError
 from ..base.numerics import LOG_2, BoolArray, FloatArray, IntArray
+from ..channels import type_classes as types
 from ..channels.base import MAX_INPUTS, AnyChannel, check_countable
 from ..channels.likelihoods import DefaultLikelihood
-from ..channels.type_classes import (
-    DistinctProbabilities,
-    ExtremeLogRatios,
-    RowPair,
-    TypeClasses,
-    distinct_probabilities,
-    underflow_error,
-)
 from .categorical import log_mixture, validated_epsilon
 
 __all__ = ["SubsetSelection", "UnaryEncoding", "count_times_log", "log_expit"]
@@ -202,8 +195,8 @@ class UnaryEncoding(AnyChannel):
             return -self.logit_p, -self.logit_q, -self.epsilon
         return self.logit_p, self.logit_q, self.epsilon
 
-    def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
-        distinct = distinct_probabilities(prior, self.k)
+    def _type_classes(self, prior: FloatArray | None) -> types.TypeClasses | None:
+        distinct = types.distinct_probabilities(prior, self.k)
         logit_p, logit_q, epsilon = self._canonical_logits()
         log_p, log_q, not_p, not_q = _log_bits(logit_p, logit_q)
         if logit_q == -math.inf:
@@ -239,18 +232,18 @@ class UnaryEncoding(AnyChannel):
             distinct, items, np.array(counts) - items, log_total, log_outputs, epsilon, omitted
         )
 
-    def _extreme_log_ratios(self, prior: FloatArray | None) -> ExtremeLogRatios:
+    def _extreme_log_ratios(self, prior: FloatArray | None) -> types.ExtremeLogRatios:
         return _set_extremes(prior, self.k, 1, self.k - 1, abs(self.epsilon))
 
-    def dominating_pairs(self) -> tuple[RowPair, ...]:
+    def dominating_pairs(self) -> tuple[types.RowPair, ...]:
         """One pair of rows: all pairs are equivalent, and all bits but two cancel."""
         if self.k == 1:
-            return (RowPair.trivial(),)
+            return (types.RowPair.trivial(),)
         e = self.epsilon
         log_p, log_q, not_p, not_q = _log_bits(self.logit_p, self.logit_q)
         both, none = log_p + log_q, not_p + not_q
         first, second = log_p + not_q, not_p + log_q
-        return (RowPair([both, first, second, none], [both, second, first, none], [0.0, e, -e, 0.0]),)
+        return (types.RowPair([both, first, second, none], [both, second, first, none], [0.0, e, -e, 0.0]),)
 
     def __reduce__(self) -> Any:
         return type(self)._of_logits, (self.k, self.logit_p, self.logit_q, self.epsilon)
@@ -363,8 +356,8 @@ class SubsetSelection(AnyChannel):
         releases.sort(axis=1)
         return releases.reshape(*secrets.shape, self.size)
 
-    def _type_classes(self, prior: FloatArray | None) -> TypeClasses | None:
-        distinct = distinct_probabilities(prior, self.k)
+    def _type_classes(self, prior: FloatArray | None) -> types.TypeClasses | None:
+        distinct = types.distinct_probabilities(prior, self.k)
         counts, s = distinct.counts, self.size
         if self.k == 1:
             items = np.ones((1, 1), int)
@@ -387,17 +380,17 @@ class SubsetSelection(AnyChannel):
             distinct, inside, outside, log_share + self.log_inside, log_share + log_comb(self.k, s), self.epsilon
         )
 
-    def _extreme_log_ratios(self, prior: FloatArray | None) -> ExtremeLogRatios:
+    def _extreme_log_ratios(self, prior: FloatArray | None) -> types.ExtremeLogRatios:
         return _set_extremes(prior, self.k, self.size, self.size, self.epsilon)
 
-    def dominating_pairs(self) -> tuple[RowPair, ...]:
+    def dominating_pairs(self) -> tuple[types.RowPair, ...]:
         """One pair of rows: all pairs are equivalent. Sets hold both secrets, the first, the second, or neither."""
         k, s, e = self.k, self.size, self.epsilon
         if k == 1:
-            return (RowPair.trivial(),)
+            return (types.RowPair.trivial(),)
         shares = (s / k * ((s - 1) / (k - 1)), s / k * ((k - s) / (k - 1)), (k - s) / k * ((k - s - 1) / (k - 1)))
         both, item, none = (self.log_inside + math.log(x) if x > 0 else -math.inf for x in shares)
-        return (RowPair([both, item, item - e, none - e], [both, item - e, item, none - e], [0.0, e, -e, 0.0]),)
+        return (types.RowPair([both, item, item - e, none - e], [both, item - e, item, none - e], [0.0, e, -e, 0.0]),)
 
     def __repr__(self) -> str:
         return f"SubsetSelection({self.k}, {self.epsilon!r}, {self.size})"
@@ -428,9 +421,9 @@ def _set_of_rank(rank: int, size: int, k: int) -> IntArray:
 
 
 def _classes_by_membership(
-    distinct: DistinctProbabilities, inside: NDArray[Any], outside: NDArray[Any], log_total: FloatArray,
+    distinct: types.DistinctProbabilities, inside: NDArray[Any], outside: NDArray[Any], log_total: FloatArray,
     log_outputs: FloatArray, epsilon: float, omitted: float = 0.0,
-) -> TypeClasses:
+) -> types.TypeClasses:
     """Classes of sets, shape (c, v), by how many secrets of each distinct probability are inside and outside."""
     counts = np.concatenate([inside, outside], axis=1)
     relative = np.repeat([0.0, -epsilon], inside.shape[1]) * np.ones((len(counts), 1))
@@ -441,14 +434,14 @@ def _classes_by_membership(
     mass = counts.astype(np.float64) * np.tile(distinct.value, 2)
     log_value = np.tile(distinct.log_value, 2) + np.zeros((len(counts), 1))
     starts = np.concatenate([[0], np.cumsum(nonempty.sum(axis=1))])
-    return TypeClasses(log_outputs, log_total, starts, relative[nonempty], mass[nonempty],
+    return types.TypeClasses(log_outputs, log_total, starts, relative[nonempty], mass[nonempty],
                        (log_counts + log_value)[nonempty], log_value[nonempty], log_value[nonempty],
                        omitted_mass=omitted, gap=distinct.gap)
 
 
 def _classes_without_false_ones(
-    distinct: DistinctProbabilities, log_p: float, not_p: float, epsilon: float
-) -> TypeClasses:
+    distinct: types.DistinctProbabilities, log_p: float, not_p: float, epsilon: float
+) -> types.TypeClasses:
     """Classes where no bit is ever wrongly 1: the release is the truth alone, or empty (the last class)."""
     v, width = len(distinct.value), 1 if distinct.size == 1 else 2
     counts = np.array(distinct.counts, dtype=np.float64)
@@ -461,11 +454,11 @@ def _classes_without_false_ones(
     if width == 2:
         relative[1 : 2 * v : 2] = -epsilon if log_p > -math.inf else 0.0
     starts = np.append(np.arange(0, width * v + 1, width), width * v + v)
-    return TypeClasses(np.append(distinct.log_count, 0.0), np.append(distinct.log_count + log_p, not_p), starts,
+    return types.TypeClasses(np.append(distinct.log_count, 0.0), np.append(distinct.log_count + log_p, not_p), starts,
                        relative, *groups, gap=distinct.gap)
 
 
-def _set_extremes(prior: FloatArray | None, k: int, fewest: int, most: int, epsilon: float) -> ExtremeLogRatios:
+def _set_extremes(prior: FloatArray | None, k: int, fewest: int, most: int, epsilon: float) -> types.ExtremeLogRatios:
     """Extremes where any set of ``fewest`` to ``most`` secrets can occur.
 
     xi_plus comes from the set that holds a secret of the support and the least mass, xi_minus from the set that misses
@@ -482,11 +475,11 @@ def _set_extremes(prior: FloatArray | None, k: int, fewest: int, most: int, epsi
         missed = np.append(ordered[first : first + 1], ordered[:first]) if first >= left else ordered[:left]
         low, high = math.fsum(lightest), 1.0 - math.fsum(missed)
     if support == 1 or epsilon == 0:
-        return ExtremeLogRatios(epsilon if k > 1 else 0.0, 0.0, 0.0, 0.0)
+        return types.ExtremeLogRatios(epsilon if k > 1 else 0.0, 0.0, 0.0, 0.0)
     plus = -log_mixture(low, -epsilon)
     minus = log_mixture(high, epsilon)
     rounding = 1e-14 + 2.0**-51 * min(epsilon, math.log(k))
-    return ExtremeLogRatios(epsilon, epsilon, plus, minus, rounding, underflow_error(epsilon, plus, minus))
+    return types.ExtremeLogRatios(epsilon, epsilon, plus, minus, rounding, types.underflow_error(epsilon, plus, minus))
 
 
 def _probability(name: str, value: float | None) -> float:

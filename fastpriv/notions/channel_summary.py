@@ -20,19 +20,8 @@ from ..channels import Channel, ChannelStack, DefaultChannel, ProductChannel
 from ..mechanisms.broadcasting import broadcasting
 from .bayesian import AverageBayesianPrivacy, abp_of_shifts, larger_side
 from .discrete import abp, product_channels
+from .discrete import channel_with_prior as models
 from .discrete import dense_quantities as dense
-from .discrete.channel_with_prior import (
-    Bracket,
-    ChannelWithPrior,
-    Mechanism,
-    Prior,
-    QuantityRequest,
-    automatic_cells,
-    channel_with_prior,
-    estimate,
-    with_all_rows,
-    with_distinct_rows,
-)
 from .discrete.quantities import UNITS, brackets, check_relations
 from .discrete.stack_quantities import quantities
 from .discrete.type_class_quantities import BEST_GUESS, log_ratio_bounds, type_classes
@@ -95,9 +84,9 @@ class ChannelSummary(Result):
 
 @broadcasting(without="posteriors", itself=(ChannelStack,))
 def summary(
-    prior: Prior, mechanism: Mechanism, *, posteriors: Posteriors = None, release: ArrayLike | None = None,
-    secret: ArrayLike | None = None, belief: ArrayLike | None = None, n_jobs: int | None = None,
-    progress: Progress = None,
+    prior: models.Prior, mechanism: models.Mechanism, *, posteriors: Posteriors = None,
+    release: ArrayLike | None = None, secret: ArrayLike | None = None, belief: ArrayLike | None = None,
+    n_jobs: int | None = None, progress: Progress = None,
 ) -> ChannelSummary:
     """LDP, MBP, LIP, mutual information, vulnerability, leakage, ABP and all posteriors of a channel under a prior.
 
@@ -155,7 +144,7 @@ def summary(
             )
         result: dict[str, Any] = {**quantities(tuple(UNITS), prior, mechanism, n_jobs, progress)}
         return ChannelSummary(**result, xi=larger_side(result["xi_plus"], result["xi_minus"]))
-    model = channel_with_prior(prior, mechanism)
+    model = models.channel_with_prior(prior, mechanism)
     arrays: dict[str, Any] = {}
     rows: dense.RowBlocks | None = None
     if posteriors is not None or _is_enumerated(model):
@@ -171,25 +160,25 @@ def summary(
     return ChannelSummary(**numbers, abp=shift, **arrays, posteriors=posteriors)
 
 
-def _estimates(results: dict[str, Bracket]) -> dict[str, Any]:
+def _estimates(results: dict[str, models.Bracket]) -> dict[str, Any]:
     numbers: dict[str, Any] = {
-        name: estimate(results[name], unit) if name in results else None for name, unit in UNITS.items()
+        name: models.estimate(results[name], unit) if name in results else None for name, unit in UNITS.items()
     }
     plus, minus = numbers["xi_plus"], numbers["xi_minus"]
     return {**numbers, "xi": None if plus is None or minus is None else larger_side(plus, minus)}
 
 
-def _is_enumerated(model: ChannelWithPrior) -> bool:
+def _is_enumerated(model: models.ChannelWithPrior) -> bool:
     """Whether all quantities come from the rows, rather than each from its own closed form."""
     channel = model.channel
     if isinstance(channel, ProductChannel):
         return False
     if isinstance(channel, (Channel, DefaultChannel)):
         return True
-    return channel._cells_within(automatic_cells(channel)) and type_classes(model) is None
+    return channel._cells_within(models.automatic_cells(channel)) and type_classes(model) is None
 
 
-def _abp_is_cheap(model: ChannelWithPrior) -> bool:
+def _abp_is_cheap(model: models.ChannelWithPrior) -> bool:
     channel = model.channel
     if abp.has_pairwise_form(model) or product_channels.has_few_types(model):
         return True
@@ -199,15 +188,16 @@ def _abp_is_cheap(model: ChannelWithPrior) -> bool:
 
 
 def _from_rows(
-    model: ChannelWithPrior, posteriors: Any, n_jobs: int | None, progress: Progress
-) -> tuple[dict[str, Bracket], dict[str, Any], dense.RowBlocks | None]:
+    model: models.ChannelWithPrior, posteriors: Any, n_jobs: int | None, progress: Progress
+) -> tuple[dict[str, models.Bracket], dict[str, Any], dense.RowBlocks | None]:
     """Brackets, arrays, and the rows themselves if ABP can use them."""
-    rows = dense.RowBlocks(with_distinct_rows(model) if posteriors is None else with_all_rows(model), n_jobs, progress)
+    enumerated = models.with_distinct_rows(model) if posteriors is None else models.with_all_rows(model)
+    rows = dense.RowBlocks(enumerated, n_jobs, progress)
     results = dense.column_brackets(rows, UNITS)
     second = _second_pass(rows, posteriors)
     results |= dense.row_brackets(rows, second)
     if not isinstance(model.channel, (Channel, DefaultChannel)):
-        results |= log_ratio_bounds(QuantityRequest(model, tuple(UNITS)))
+        results |= log_ratio_bounds(models.QuantityRequest(model, tuple(UNITS)))
     arrays: dict[str, Any] = {}
     if rows.channel is model.channel:
         map_secrets = np.where(rows.columns.occurs, rows.columns.map_secret, -1)

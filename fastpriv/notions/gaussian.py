@@ -209,9 +209,7 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
         kinds.add(largest.kind)
         central, below, above = largest.floats()
         value, lower, upper = (
-            max(value, central),
-            max(lower, below - grouping_error),
-            max(upper, above + grouping_error),
+            max(value, central), max(lower, below - grouping_error), max(upper, above + grouping_error)
         )
     assert largest is not None
     kinds_from_weakest: tuple[Kind, ...] = ("heuristic", "certified", "exact")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.numerics import LOG_2, UNIT_ROUNDOFF
+from ..base.numerics import LOG_2, UNIT_ROUNDOFF, two_sum
 
 __all__ = ["Ball", "log_of_count", "quotient", "select", "stack"]
 
@@ -68,10 +68,8 @@ class Ball:
         return Ball(-self.mid, self.rad)
 
     def __add__(self, other: Ball) -> Ball:
-        total = self.mid + other.mid
-        part = total - self.mid
-        error = np.abs((self.mid - (total - part)) + (other.mid - part))  # two-sum: the exact rounding error
-        return Ball(total, (self.rad + other.rad) * _RADIUS_ROUNDING + error)
+        total, error = two_sum(self.mid, other.mid)
+        return Ball(total, (self.rad + other.rad) * _RADIUS_ROUNDING + np.abs(error))
 
     def __sub__(self, other: Ball) -> Ball:
         return self + -other

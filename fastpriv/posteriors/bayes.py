@@ -39,8 +39,7 @@ METHODS: dict[type[Likelihood], str] = {
 def posterior(
     likelihood: LikelihoodLike, prior: PriorLike = None, *, log: bool = True, log_prior: PriorLike = None,
     top: int = 10, out: FloatArray | Path | None = None, n_jobs: int | None = None,
-    progress: parallel.Progress = None, executor: executors.ExecutorLike = None,
-    store: Path | None = None,
+    progress: parallel.Progress = None, executor: executors.ExecutorLike = None, store: Path | None = None,
 ) -> Posterior:
     """The posterior over the secrets after one release.
 

@@ -364,8 +364,7 @@ def _divergences(
     gap = evidence.gap
     return (
         _estimate(kl, kl_error + gap * gap, 0.0, math.inf),
-        _estimate(js, js_error + 1.1 * gap * js + gap * gap, 0.0, LOG_2_ABOVE),
-        evidence_error,
+        _estimate(js, js_error + 1.1 * gap * js + gap * gap, 0.0, LOG_2_ABOVE), evidence_error,
     )
 
 

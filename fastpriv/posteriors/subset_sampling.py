@@ -36,16 +36,7 @@ from ..base.parallel import Progress
 from ..base.random_streams import RNGLike
 from ..channels.subset_likelihoods import SubsetLikelihood
 from ..kernels import _subset_gibbs
-from ..sampling.statistics.chain_convergence import (
-    LEAST_SAMPLES,
-    R_HAT_LIMIT,
-    effective_samples,
-    half_means,
-    normal_scores,
-    split_r_hat,
-    split_r_hat_of_means,
-    wilson_interval,
-)
+from ..sampling.statistics import chain_convergence as convergence
 from ..sampling.statistics.intervals import replicate_interval
 
 __all__ = ["SampledSubsetPosterior", "sampled_subset_posterior"]
@@ -260,25 +251,27 @@ def _result(
     frequency = np.array([chain.frequency for chain in chains])
     number, blocks = probability.shape[:2]
     chance = probability.mean(axis=(0, 1))
-    effective = effective_samples(probability, chance, float(number * blocks * steps))
-    lower, upper = wilson_interval(chance, effective, level)
-    r_hat = split_r_hat_of_means(half_means(frequency))
+    effective = convergence.effective_samples(probability, chance, float(number * blocks * steps))
+    lower, upper = convergence.wilson_interval(chance, effective, level)
+    r_hat = convergence.split_r_hat_of_means(convergence.half_means(frequency))
     logs = np.array([chain.log_likelihood for chain in chains])
     cold = logs[:, :, 0]
-    log_r_hat = float(split_r_hat(normal_scores(cold)))
+    log_r_hat = float(convergence.split_r_hat(convergence.normal_scores(cold)))
     samples = _samples_of_mean(cold.reshape(number, blocks, -1))
-    mixed = bool(log_r_hat <= R_HAT_LIMIT and samples >= LEAST_SAMPLES and np.all(r_hat <= R_HAT_LIMIT))
+    most, least = convergence.R_HAT_LIMIT, convergence.LEAST_SAMPLES
+    largest_r_hat = float(np.max(r_hat, initial=log_r_hat))
+    mixed = bool(largest_r_hat <= most and samples >= least)
     if not mixed:
         each = [
-            wilson_interval(frequencies.mean(axis=0), np.full(frequencies.shape[1], float(blocks)), level)
+            convergence.wilson_interval(frequencies.mean(axis=0), np.full(frequencies.shape[1], float(blocks)), level)
             for frequencies in probability
         ]
         lower = np.minimum(lower, np.min([interval[0] for interval in each], axis=0))
         upper = np.maximum(upper, np.max([interval[1] for interval in each], axis=0))
         warned(
-            f"the chains did not mix: R-hat reaches {max(log_r_hat, float(np.max(r_hat))):.3g} (at most {R_HAT_LIMIT} "
-            f"where they do), and the effective samples are {samples:.3g} (at least {LEAST_SAMPLES:g}). Take more "
-            "sweeps or temperatures, or a smaller pool."
+            f"the chains did not mix: R-hat reaches {largest_r_hat:.3g} (at most {most} where they do), and the "
+            f"effective samples are {samples:.3g} (at least {least:g}). Take more sweeps or temperatures, or a smaller "
+            "pool."
         )
     words: dict[str, Any] = {
         "kind": "statistical" if mixed else "heuristic",

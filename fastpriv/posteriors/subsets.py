@@ -35,7 +35,7 @@ import numpy as np
 from ..base import parallel, validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Unit
-from ..base.numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray
+from ..base.numerics import LOG_2_ABOVE, UNIT_ROUNDOFF, FloatArray, IntArray, two_sum
 from ..channels.subset_likelihoods import SubsetLikelihood, subset_of_rank
 from ..kernels import _posterior, _subset_posterior
 from .dense import FirstPassSums
@@ -183,10 +183,8 @@ def _passes(likelihood: SubsetLikelihood, top: int, options: Options) -> tuple[_
         for own_sums, masses in results(second_pass, len(ranges)):
             sums.append(own_sums)
             for part in masses:  # sums of doubles with their rounding errors
-                high_part = mass + part
-                back = high_part - mass
-                remainder += (mass - (high_part - back)) + (part - back)
-                mass = high_part
+                mass, error = two_sum(mass, part)
+                remainder += error
     finally:
         close()
     excess, kl, js = (math.fsum(itertools.chain.from_iterable(column)) for column in zip(*sums, strict=True))

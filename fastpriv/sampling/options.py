@@ -27,14 +27,7 @@ if TYPE_CHECKING:
     from numpy.random import SeedSequence
 
 __all__ = [
-    "DISTRIBUTIONS",
-    "POINTS",
-    "Request",
-    "Sampling",
-    "SamplingOptions",
-    "Side",
-    "TimeBudget",
-    "never_expired",
+    "DISTRIBUTIONS", "POINTS", "Request", "Sampling", "SamplingOptions", "Side", "TimeBudget", "never_expired",
     "sampling_request",
 ]
 

@@ -20,18 +20,7 @@ import numpy as np
 from ..base.errors import DomainError
 from ..base.executors import ordered
 from ..distributions.packed import Packed
-from .allocation import (
-    PILOT_SHARE,
-    RATES,
-    REPLICATES,
-    PlanningReference,
-    interim_confidence,
-    net_size,
-    planning_reference,
-    probes_wanted,
-    split_budget,
-    with_neyman_allocation,
-)
+from . import allocation
 from .estimand import Estimand, Stage, ValueAndBounds, all_means_constant, interval, replicates_equal
 from .options import Request
 from .problem import SamplingProblem
@@ -167,11 +156,11 @@ class _SampledRun:
         reference = None
         constant = self.pilot is not None and _is_constant(self.problem, self.pilot)
         if self.pilot is not None and not constant:
-            reference = planning_reference(estimand, self.problem, self.pilot, request)
+            reference = allocation.planning_reference(estimand, self.problem, self.pilot, request)
         if self.points != "plain":
             # a quarter of the samples and of the time: a component without any may matter most
-            probes = int(self.limited(min(self.samples_left // 4, probes_wanted(self.problem)), 0.25))
-            chosen, spent = with_neyman_allocation(self.problem, request.root, (2,), probes)
+            probes = int(self.limited(min(self.samples_left // 4, allocation.probes_wanted(self.problem)), 0.25))
+            chosen, spent = allocation.with_neyman_allocation(self.problem, request.root, (2,), probes)
             self.samples += spent
             if constant and chosen is self.problem and request.points is None and self.problem.has_components:
                 self.points = "plain"  # independent points prove more where nothing varies
@@ -195,16 +184,17 @@ class _SampledRun:
                 request.time_budget.mark_affected()
                 return "max_seconds"
 
-    def _analysed(self) -> PlanningReference:
+    def _analysed(self) -> allocation.PlanningReference:
         """The estimates of the interim analysis after these stages, and what the next stage is planned from."""
         request, stages, statistics = self.request, self.stages, self.statistics
-        level = request.confidence if request.spends_everything else interim_confidence(request.confidence, len(stages))
+        level = request.confidence
+        level = level if request.spends_everything else allocation.interim_confidence(level, len(stages))
         moments = None if statistics is None else statistics.moments
         self.estimates = self.estimand.estimates(interval(self.problem, stages, level, request, moments))
         count = max(len(stage.means) for stage in stages)
         total = sum(stage.n * len(stage.means) for stage in stages)
         ratio = self.estimand.target_ratio(self.estimates, request)
-        return PlanningReference(total / count, ratio, level, count, _is_constant(self.problem, *stages))
+        return allocation.PlanningReference(total / count, ratio, level, count, _is_constant(self.problem, *stages))
 
     def _cannot_be_bounded(self) -> bool:
         """Whether values without a bound above are all equal: no number of them gives an upper end."""
@@ -221,7 +211,7 @@ class _SampledRun:
         for index, problem in enumerate(problems):
             most = 2**8 if request.rtol >= 3e-3 else 2**10  # fewer would mistake what pays in long runs
             n = min(most, 2 ** max(5, int(2.0**22 / problem.cost).bit_length()))
-            n = min(n, request.sample_budget // (PILOT_SHARE * len(problems) * PILOT_REPLICATES) // 4 * 4)
+            n = min(n, request.sample_budget // (allocation.PILOT_SHARE * len(problems) * PILOT_REPLICATES) // 4 * 4)
             if n < 16:
                 break
             self.problem, self.points = problem, _points(problem, request)
@@ -246,21 +236,21 @@ class _SampledRun:
             return math.inf  # no number of equal values bounds their mean
         size = np.abs(stage.means).max(axis=0)  # so that squares do not overflow
         variance = np.log(np.maximum((stage.means / size).var(axis=0, ddof=1), 1e-300)) + 2.0 * np.log(size)
-        growth = request.sample_budget / (REPLICATES * stage.n)
+        growth = request.sample_budget / (allocation.REPLICATES * stage.n)
         if not request.spends_everything:
-            reference = planning_reference(self.estimand, problem, stage, request)
-            growth = min(growth, reference.total_points(request, self.points, 1, REPLICATES) / stage.n)
-        gain = (RATES[self.points] - 1.0) * math.log(max(growth, 1.0))  # over points whose variance falls like 1 / n
+            reference = allocation.planning_reference(self.estimand, problem, stage, request)
+            growth = min(growth, reference.total_points(request, self.points, 1, allocation.REPLICATES) / stage.n)
+        gain = (allocation.RATES[self.points] - 1.0) * math.log(max(growth, 1.0))  # over a variance like 1 / n
         return float(variance.mean()) + math.log(problem.effort) - gain
 
-    def _next_stage_size(self, reference: PlanningReference | None) -> tuple[int, int]:
+    def _next_stage_size(self, reference: allocation.PlanningReference | None) -> tuple[int, int]:
         """Replicates and points of each for the next stage; no points when the budget is spent."""
         request, left, analysis = self.request, self.samples_left, len(self.stages) + 1
         least = self.problem.sample_multiple * (2 if self.points == "antithetic" else 1)
         done = 0.0 if reference is None else reference.n * reference.replicates
         if self.points == "sobol" and analysis > 1 and left < done / 8:
             return 0, 0  # smaller nets would add more error than points
-        replicates = REPLICATES
+        replicates = allocation.REPLICATES
         most = left // replicates // least * least
         if most < 1:  # fewer samples than replicates need
             return (left // least, least) if analysis == 1 and left >= 2 * least else (0, 0)
@@ -271,13 +261,13 @@ class _SampledRun:
         elif math.isinf(reference.target_ratio):
             wanted = 4.0 * reference.n
         elif self.points == "sobol":
-            replicates, wanted = net_size(reference, request, analysis)
+            replicates, wanted = allocation.net_size(reference, request, analysis)
         else:
             wanted = reference.next_points(request, self.points, analysis, replicates)
         if self.points == "sobol":
             wanted = math.inf if math.isinf(wanted) else 2.0 ** math.ceil(math.log2(max(wanted, least)))
             total = self.limited(min(replicates * wanted, left))
-            return split_budget(total, least) if total < replicates * wanted else (replicates, int(wanted))
+            return allocation.split_budget(total, least) if total < replicates * wanted else (replicates, int(wanted))
         n = int(min(max(self.limited(replicates * min(wanted, most)) / replicates, float(least)), most))
         step = 4 if n >= 4 and 4 % least == 0 else least  # even halves: antithetic pairs stay together
         return replicates, n // step * step

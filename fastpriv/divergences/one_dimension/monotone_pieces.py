@@ -44,18 +44,8 @@ from .quadrature import DISAGREE, NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, al
 from .separated_scales import MAX_PAIRS, WIDE_BRACKET, Components, is_wide, narrow_by_parts
 
 __all__ = [
-    "COST_FIELDS",
-    "MAX_DOUBLE_WIDTH",
-    "curve_estimate",
-    "curve_method",
-    "epsilons_for_gaps",
-    "hockey_stick_divergence",
-    "hockey_stick_rows",
-    "is_wide",
-    "max_divergence",
-    "named_costs",
-    "renyi_divergence",
-    "rows_for_gaps",
+    "COST_FIELDS", "MAX_DOUBLE_WIDTH", "curve_estimate", "curve_method", "epsilons_for_gaps", "hockey_stick_divergence",
+    "hockey_stick_rows", "is_wide", "max_divergence", "named_costs", "renyi_divergence", "rows_for_gaps",
     "with_mass_gaps",
 ]
 

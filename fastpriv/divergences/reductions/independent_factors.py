@@ -35,14 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.exact_linear_algebra import (
-    exact_difference,
-    inverse_quadratic_form,
-    least_eigenvalue_bound,
-    scaled_integers,
-    square_root_enclosure,
-    unit_diagonal_scaling,
-)
+from ...base import exact_linear_algebra as algebra
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...distributions import GaussianMixture
@@ -242,7 +235,7 @@ def _collinear_factor(weights: Arrays, means: Arrays, k: FloatArray) -> OneDimen
         direction = [Fraction(int(j == 0)) for j in range(len(base))]
         axis = 0
     else:
-        direction = exact_difference(far, base)
+        direction = algebra.exact_difference(far, base)
         axis = max(range(len(direction)), key=lambda j: abs(direction[j]) / Fraction(float(sigmas[j])))
     displacement = 0.0
     positions = [m[:, axis] for m in means]
@@ -257,10 +250,10 @@ def _collinear_factor(weights: Arrays, means: Arrays, k: FloatArray) -> OneDimen
             return None
         positions, displacement = result
         direction, length = [Fraction(x) for x in rounded.tolist()], Fraction(1)
-    form = inverse_quadratic_form(direction, k)
+    form = algebra.inverse_quadratic_form(direction, k)
     if form is None:
         return None
-    low, high = square_root_enclosure((length**2 / form[1], length**2 / form[0]))
+    low, high = algebra.square_root_enclosure((length**2 / form[1], length**2 / form[0]))
     if not 1 / _MAX_MAGNITUDE <= low <= high <= _MAX_MAGNITUDE:
         return None
     extent = max(float(x.max()) - float(y.min()) for x in positions for y in positions)
@@ -333,7 +326,7 @@ def _exactly_collinear(means: Arrays, base: FloatArray, far: FloatArray, u: list
     if not others:
         return True
     d = len(u)
-    numbers, e = scaled_integers(np.concatenate([base, *others]))
+    numbers, e = algebra.scaled_integers(np.concatenate([base, *others]))
     origin = numbers[:d]
     shift = 1 << max(0, -min(0, e))
     step = [x * shift for x in u]  # u in units that make it whole
@@ -349,8 +342,8 @@ def _positions_and_displacement(
 ) -> tuple[Arrays, float] | None:
     """Positions x_i along u and a bound of the distances of the means from base + x_i u in the metric of k."""
     if k.ndim == 2:
-        exponents, a = unit_diagonal_scaling(k)
-        least = least_eigenvalue_bound(a)
+        exponents, a = algebra.unit_diagonal_scaling(k)
+        least = algebra.least_eigenvalue_bound(a)
         if least <= 0.0 or np.abs(exponents).max() > 900:
             return None
         scale = np.ldexp(1.0, exponents.astype(np.int32)) / math.sqrt(least)

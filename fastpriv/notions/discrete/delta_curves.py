@@ -34,17 +34,10 @@ from ...capacity import structured
 from ...channels import AnyChannel, Channel, ChannelStack, RowPair, SparseChannel
 from ...kernels import _channel_blocks, _channel_pairs, _channel_quantities
 from . import product_channels
+from . import stack_quantities as stacks
 from .channel_with_prior import ChannelWithPrior, Prior, with_distinct_rows
 from .dense_quantities import RowBlocks, is_one_block, is_plain
 from .quantities import brackets
-from .stack_quantities import (
-    StackWithPriors,
-    estimates_of_pairs,
-    pairs_with_levels,
-    stack_estimate,
-    stack_quantities,
-    stack_with_priors,
-)
 from .type_class_quantities import type_classes
 
 __all__ = ["ldp_delta", "ldp_delta_of_stack", "lip_delta", "lip_delta_of_stack"]
@@ -125,7 +118,7 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
     sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
     end = max(side.upper for side in sides.values())
     if is_plain(model):
-        numbers, tiny, scaled = _plain_lip_curves(StackWithPriors.of_one(model), levels[None], 1, progress)
+        numbers, tiny, scaled = _plain_lip_curves(stacks.StackWithPriors.of_one(model), levels[None], 1, progress)
         if not scaled.any():
             value, lower, upper = numbers[:, 0]
             return _curve_estimate(value, lower, upper, levels, end, not tiny[0], epsilon, _LIP_METHOD)
@@ -154,13 +147,13 @@ def ldp_delta_of_stack(
     prior: Prior, stack: ChannelStack, epsilon: ArrayLike, on_support: bool, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """``ldp_delta`` of each channel of a stack, at its own row of ``epsilon``."""
-    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon))
+    pairs, levels = stacks.pairs_with_levels(stacks.stack_with_priors(prior, stack), _validated_levels(epsilon))
     if 3 * levels.shape[1] * stack.inputs**2 * stack.outputs > _MOST_STACKED:
-        return estimates_of_pairs(
+        return stacks.estimates_of_pairs(
             pairs, levels, lambda model, e: ldp_delta(model, e, on_support, n_jobs, None), epsilon, 1, progress
         )
     name = "ldp_on_support" if on_support else "ldp_epsilon"
-    end = stack_quantities(prior, stack, (name,), n_jobs, None)[name]
+    end = stacks.stack_quantities(prior, stack, (name,), n_jobs, None)[name]
     on = pairs if on_support else pairs._replace(priors=None)
     gap = pairs.gaps[pairs.channel, None]
     n = stack.inputs
@@ -184,12 +177,12 @@ def lip_delta_of_stack(
     prior: Prior, stack: ChannelStack, epsilon: ArrayLike, n_jobs: int | None, progress: Progress
 ) -> Estimate:
     """``lip_delta`` of each channel of a stack, at its own row of ``epsilon``."""
-    pairs, levels = pairs_with_levels(stack_with_priors(prior, stack), _validated_levels(epsilon))
+    pairs, levels = stacks.pairs_with_levels(stacks.stack_with_priors(prior, stack), _validated_levels(epsilon))
     if not is_one_block(stack.inputs * stack.outputs):
-        return estimates_of_pairs(
+        return stacks.estimates_of_pairs(
             pairs, levels, lambda model, e: lip_delta(model, e, n_jobs, None), epsilon, 1, progress
         )
-    sides = stack_quantities(prior, stack, ("xi_plus", "xi_minus"), n_jobs, None).values()
+    sides = stacks.stack_quantities(prior, stack, ("xi_plus", "xi_minus"), n_jobs, None).values()
     ends = np.maximum(*(_flat_upper(side, pairs, levels) for side in sides))
     numbers, tiny, scaled = _plain_lip_curves(pairs, levels, n_jobs, progress)
     for index in np.flatnonzero(scaled).tolist():
@@ -199,13 +192,13 @@ def lip_delta_of_stack(
     return _stack_curve(pairs, levels, numbers, ends, tiny, epsilon, _LIP_METHOD)
 
 
-def _flat_upper(ends: Estimate, pairs: StackWithPriors, levels: FloatArray) -> FloatArray:
+def _flat_upper(ends: Estimate, pairs: stacks.StackWithPriors, levels: FloatArray) -> FloatArray:
     """The upper bound of each pair, (s, 1); 0 for pairs that are invalid."""
     upper = np.broadcast_to(np.asarray(ends.upper), pairs.shape).reshape(-1, 1)
     return np.asarray(np.nan_to_num(upper, nan=0.0, posinf=np.inf))
 
 
-def _tiny_cells(pairs: StackWithPriors, levels: FloatArray) -> BoolArray:
+def _tiny_cells(pairs: stacks.StackWithPriors, levels: FloatArray) -> BoolArray:
     """Which pairs have a level beyond e^709 and a positive cell below e^-709 on the support."""
     result: BoolArray = np.asarray((levels > _LARGEST_EXPONENT).any(axis=1))
     for index in np.flatnonzero(result).tolist():
@@ -217,7 +210,7 @@ def _tiny_cells(pairs: StackWithPriors, levels: FloatArray) -> BoolArray:
 
 
 def _plain_lip_curves(
-    pairs: StackWithPriors, levels: FloatArray, n_jobs: int | None, progress: Progress
+    pairs: stacks.StackWithPriors, levels: FloatArray, n_jobs: int | None, progress: Progress
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Value, lower and upper bound (3, s, e); where tiny cells leave no lower bound, and where columns need a scale."""
     gap = pairs.gaps[pairs.channel, None] + 2.2 * pairs.prior_gaps[:, None]
@@ -244,13 +237,14 @@ def _plain_lip_curves(
 
 
 def _stack_curve(
-    pairs: StackWithPriors, levels: FloatArray, numbers: FloatArray, ends: FloatArray, tiny: BoolArray,
+    pairs: stacks.StackWithPriors, levels: FloatArray, numbers: FloatArray, ends: FloatArray, tiny: BoolArray,
     epsilon: ArrayLike, method: str,
 ) -> Estimate:
     """The estimate of a curve of each pair, which is 0 from its end on."""
     value, lower, upper = numbers
     result = np.stack(_ended_curve(value, lower, upper, levels, ends, ~tiny[:, None]))
-    return stack_estimate(pairs, result if np.ndim(epsilon) else result[..., 0], "certified", method, "probability")
+    result = result if np.ndim(epsilon) else result[..., 0]
+    return stacks.stack_estimate(pairs, result, "certified", method, "probability")
 
 
 def _curve_estimate(

@@ -32,7 +32,7 @@ import numpy as np
 
 from ...base import parallel
 from ...base.estimate import Kind
-from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray
+from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray, two_sum
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
 from ...channels import Channel, DefaultChannel, SparseChannel
@@ -287,20 +287,13 @@ def _merged_sums(sums: Iterable[Sums]) -> Sums:
 
 def _merge_sums(first: Sums, second: Sums) -> Sums:
     (a, low, most), (b, remainder, largest) = first, second
-    high, error = _two_sum(a, b)
+    high, error = two_sum(a, b)
     return high, low + remainder + error, max(most, largest)
 
 
 def _merged_blocks(states: Iterable[State], merge: Callable[[State, State], State]) -> State:
     """States of all blocks as one, merged in pairs, pairs of pairs and so on."""
     return BlockTree(merge, (Node(0, number, state) for number, state in enumerate(states))).total()
-
-
-def _two_sum(a: float, b: float) -> tuple[float, float]:
-    """The rounded sum and its rounding error."""
-    total = a + b
-    back = total - a
-    return total, (a - (total - back)) + (b - back)
 
 
 def _merge_columns(first: State, second: State) -> State:

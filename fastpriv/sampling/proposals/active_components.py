@@ -280,11 +280,7 @@ class _NaturalParameters:
         return np.where(np.isfinite(log_weights), log_weights, -1e300)
 
     def with_remainder(
-        self,
-        means: FloatArray,
-        sigmas: FloatArray,
-        levels: FloatArray,
-        log_weights: FloatArray,
+        self, means: FloatArray, sigmas: FloatArray, levels: FloatArray, log_weights: FloatArray,
         raw: DiagonalExponentProblem,
     ) -> tuple[DiagonalExponentProblem, FloatArray]:
         """The problem ``raw`` with one more active component: all whose ``log_weights`` are finite, in shares

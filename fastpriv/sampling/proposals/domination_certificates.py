@@ -134,10 +134,10 @@ class _Certificates(NamedTuple):
     same_times: FloatArray  # (r, v)
 
     def subset(self, rows: IndexArray) -> _Certificates:
-        numerator, denominators = (_factors_of(factors, rows) for factors in (self.numerator, self.denominators))
-        remainder = (self.means, self.centres, self.times, self.same, self.same_times)
-        means, centres, times, same, same_times = (array[rows] for array in remainder)
-        return _Certificates(numerator, means, denominators, centres, times, same, same_times)
+        return _Certificates(
+            self.numerator.subset(rows), self.means[rows], self.denominators.subset(rows), self.centres[rows],
+            self.times[rows], self.same[rows], self.same_times[rows],
+        )
 
     def sums(self, candidate_means: FloatArray, roots: FloatArray) -> _QuadraticForm:
         """All parts at candidates T of these means and factors."""
@@ -231,10 +231,6 @@ def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArra
     most = int(chosen.sum(axis=1).max(initial=0))
     index = np.argsort(~chosen, axis=1, kind="stable")[:, :most]
     return index, np.where(np.take_along_axis(chosen, index, axis=1), np.take_along_axis(tau, index, axis=1), 0.0)
-
-
-def _factors_of(factors: Factors, rows: IndexArray) -> Factors:
-    return Factors(*(array if len(factors.lower) == 1 else array[rows] for array in factors))
 
 
 def _sums(side: _TransformedComponents, times: FloatArray) -> _QuadraticForm:

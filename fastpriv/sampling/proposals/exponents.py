@@ -63,15 +63,12 @@ class DiagonalExponentProblem:
         """Some of the problems."""
         return DiagonalExponentProblem(*(array[rows] for array in vars(self).values()))
 
-    def extended(
-        self, curvature: FloatArray, linear_term: FloatArray, offset: FloatArray, level: FloatArray,
-        rounding_error: FloatArray, linear_term_error: FloatArray,
-    ) -> DiagonalExponentProblem:
-        """With one more active component."""
-        new = (curvature, linear_term, offset, level, rounding_error)
-        old = (self.curvature, self.linear_term, self.offset, self.level, self.rounding_error)
-        joined = [np.concatenate([array, added[:, None]], axis=1) for array, added in zip(old, new, strict=True)]
-        return DiagonalExponentProblem(joined[0], joined[1], joined[2], joined[3], joined[4], linear_term_error)
+    def extended(self, *last: FloatArray) -> DiagonalExponentProblem:
+        """With one more active component, whose fields are ``last``; the error of the linear terms is the new one."""
+        new = dict(zip(vars(self), last, strict=True))
+        error = {"linear_term_error": new.pop("linear_term_error")}
+        joined = {name: np.concatenate([vars(self)[name], new[name][:, None]], axis=1) for name in new}
+        return DiagonalExponentProblem(**joined, **error)
 
     def initial_score(self) -> FloatArray:
         """b_j + E log(N_j / N) at T = N (I, J)."""

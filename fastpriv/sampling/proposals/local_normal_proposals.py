@@ -155,9 +155,7 @@ def _local_normals_beside(
     covariances = root @ covariances[selected] @ root.T
     narrower = -0.5 * float(share @ sizes[selected]) / float(share.sum())
     return (
-        mean + u[selected] @ root.T,
-        0.5 * (covariances + covariances.transpose(0, 2, 1)),
-        share / share.sum(),
+        mean + u[selected] @ root.T, 0.5 * (covariances + covariances.transpose(0, 2, 1)), share / share.sum(),
         narrower,
     )
 

@@ -83,11 +83,7 @@ def hockey_stick_proposal(p: GaussianMixture, q: GaussianMixture, epsilon: float
 
 
 def hockey_stick_proposals(
-    p: GaussianMixture,
-    q: GaussianMixture,
-    epsilons: ArrayLike,
-    *,
-    spacing: float = 2.0,
+    p: GaussianMixture, q: GaussianMixture, epsilons: ArrayLike, *, spacing: float = 2.0,
     expired: Callable[[], bool] = never_expired,
 ) -> list[tuple[Proposal, IndexArray]]:
     """Proposals for many epsilons, each with the indices of those it serves.
