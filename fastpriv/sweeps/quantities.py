@@ -1,8 +1,9 @@
 """The quantities that a sweep can take by name, and functions of the user in the same form.
 
 By name: the functions of ``fastpriv`` whose arguments are numbers (ufuncs of ``fastpriv.special``, conversions,
-capacities, calibration), and the privacy curves of the Gaussian mechanism and of the subsampled Gaussian pair. They are
-found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
+capacities, calibration), the privacy curves of the Gaussian mechanism and of the subsampled Gaussian pair, and
+compositions of the latter. Functions are found by the annotations of their parameters. A quantity that is elementwise is
+called once for many cells.
 
 The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(1, sigma^2) against Q = N(0, sigma^2), with sigma in
 units of the sensitivity; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi
@@ -20,7 +21,7 @@ import pickle
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -47,6 +48,8 @@ _OF_VECTORS = (
 # of their bounds depends on it; the game is of one setting.
 _CELL_BY_CELL = ("awgn_capacity", "gaussian_game", "sigma_from_ci_lmip")
 _SHOWN_NAMES = 12  # of a list of names in an error
+# Cells of one call, where each takes a millisecond or more: a batch takes a quarter of a second, roughly.
+_SLOW_CELLS, _SLOWEST_CELLS = 256, 16
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class SweepQuantity:
     together : tuple of str, optional
         For elementwise functions: the parameters of which one call takes a single value. None if the function is
         called cell by cell.
+    batch : int, optional
+        For elementwise functions: the most cells of one call, where these are slow.
     source : str
         Digest of the source of a function of the user.
     takes_rng : bool
@@ -80,6 +85,7 @@ class SweepQuantity:
     together: tuple[str, ...] | None = None
     source: str = ""
     takes_rng: bool = False
+    batch: int | None = None
 
     @property
     def is_word(self) -> dict[str, bool] | None:
@@ -169,6 +175,16 @@ def _quantities() -> dict[str, SweepQuantity]:
     )
     for name, curve, required, optional in curves:
         result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
+    from .. import composition
+
+    cell, bounds = ("sigma", "rate", "count"), ("bounds",)
+    for quantity in (
+        SweepQuantity("composed_delta", composition.composed_delta, (*cell, "epsilon"), bounds, batch=_SLOW_CELLS),
+        SweepQuantity("composed_epsilon", composition.composed_epsilon, (*cell, "delta"), bounds, batch=_SLOW_CELLS),
+        SweepQuantity("least_sigma", composition.least_sampled_sigma, ("rate", "count", "epsilon", "delta"), ("rtol",),
+                      batch=_SLOWEST_CELLS),
+    ):
+        result[quantity.name] = replace(quantity, texts=frozenset(bounds), together=("rtol",))
     return result
 
 
