@@ -1,9 +1,9 @@
 """Tables of compositions: delta, epsilon and the least sigma of many settings of Poisson-sampled Gaussians at once.
 
-A cell is one ``compose(PoissonSampledGaussian(sigma, rate), count)`` with its target. Cells go through one kernel, sorted
-by sigma, rate and count, so that neighbours share moments, nodes and sums (``csrc/composition/
-fp_sampled_cells_solver.h``, with the proofs); the result of a cell depends on this cell alone. A rate of 1 has a closed
-form, and a cell without any loss delta = 0.
+A cell is one ``compose(PoissonSampledGaussian(sigma, rate), count)`` with its target. Cells go through one kernel
+(``csrc/composition/fp_sampled_cells_solver.h``, with the proofs), sorted by sigma, rate and count, so that neighbours
+share moments, nodes and sums; the result of a cell depends on this cell alone. A rate of 1 and a single
+release have closed forms, and a cell without any loss delta = 0.
 
 Checks. With M = 1 + q^2 (e^(1/sigma^2) - 1), the moment of order 2 of one removal, the distance of total variation of
 ``count`` releases is at most sqrt(M^count - 1) / 2 (Cauchy and Schwarz), and at least the closed curve of one removal.
@@ -40,6 +40,8 @@ Bounds: TypeAlias = Literal["both", "upper"]
 _QUANTITIES = {"log_delta": 0, "epsilon": 1}  # their numbers in the kernel
 _METHODS = {"both": "contour sums of both directions", "upper": "Chernoff bound of both directions"}
 _MOST_RELEASES = 2**53  # whole numbers that are doubles
+# bound: none - growth below which its factors may be subnormal: nothing is said of it
+_LEAST_GROWTH = 1e-290
 # bound: none - where the search of sigma stops
 _RTOL = 1e-9
 
@@ -122,8 +124,8 @@ def composed_epsilon(
     Returns
     -------
     Estimate
-        In nats. At ``upper`` the true delta is at most the requested one, at ``lower`` it is at least that, or ``lower``
-        is 0. Infinite for delta = 0, as the losses are unbounded.
+        In nats. At ``upper`` the true delta is at most the requested one, at ``lower`` it is at least that, or
+        ``lower`` is 0. Infinite for delta = 0, as the losses are unbounded.
 
     Raises
     ------
@@ -136,7 +138,8 @@ def composed_epsilon(
     -----
     The search of a cell evaluates one table of sums; both ends are proved by its bounds.
 
-    **Accuracy** both ends are proved: ``tests/enclosures/test_composition_tables.py``. The relative width is about 1e-12.
+    **Accuracy** both ends are proved: ``tests/enclosures/test_composition_tables.py``. Their relative
+    distance is about 1e-12.
 
     Source: the head of ``csrc/composition/fp_sampled_cells_solver.h``.
 
@@ -146,7 +149,7 @@ def composed_epsilon(
     >>> print(f"{composed_epsilon(1.0, 0.01, [100, 1000, 10_000], 1e-5):.6f}")
     [0.718036, 1.828237, 6.187712], lower=[0.718035, 1.828236, 6.187712], upper=[0.718036, 1.828237, 6.187713]
     >>> composed_epsilon(1.0, 0.01, 1000, 1e-5, bounds="upper").upper
-    2.09921967...
+    2.10164738...
     """
     validate.choice("bounds", bounds, tuple(_METHODS))
     targets = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
@@ -155,7 +158,8 @@ def composed_epsilon(
         logs = np.log(columns[3])
     result = np.zeros((3, logs.size))
     result[:, ~trivial & np.isneginf(logs)] = np.inf
-    cells = np.flatnonzero(~trivial & np.isfinite(logs) & (columns[3] < 1.0))
+    noisy = logs - 4 * UNIT_ROUNDOFF * np.abs(logs) >= _log_total_variation(*columns[:3])  # epsilon is 0
+    cells = np.flatnonzero(~trivial & np.isfinite(logs) & ~noisy)
     result[:, cells] = _numbers([*columns[:3, cells], logs[cells]], 2 * UNIT_ROUNDOFF * np.abs(logs[cells]), "epsilon",
                                 bounds)
     chosen = cells[np.isfinite(result[2, cells])]
@@ -261,28 +265,35 @@ def _log_deltas(columns: FloatArray, trivial: BoolArray, bounds: Bounds) -> tupl
     cells = np.flatnonzero(~trivial)
     sigma, rate, count, epsilon = columns[:, cells]
     value, lower, upper = _numbers([sigma, rate, count, epsilon], np.zeros(cells.size), "log_delta", bounds)
-    with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore"):
         least = np.log(special.subsampled_gaussian_delta_remove(rate, sigma, epsilon)[1])
-        growth = count * np.log1p(rate * rate * np.expm1(1.0 / (sigma * sigma)))
-        most = np.minimum(0.5 * np.log(np.expm1(growth)) - math.log(2.0) + 1e-12 * (1.0 + growth), 0.0)
     least = np.where(np.isfinite(least), least - 4 * UNIT_ROUNDOFF * (1.0 + np.abs(least)), -np.inf)
     least = least if bounds == "both" else np.full(cells.size, -np.inf)
-    low, high, disagree = reconcile_bounds((lower, upper), (least, np.where(np.isnan(most), 0.0, most)))
+    low, high, disagree = reconcile_bounds((lower, upper), (least, _log_total_variation(sigma, rate, count)))
     result[:, cells] = np.clip(value, low, high), low, high
     return result, bool(disagree.any())
+
+
+def _log_total_variation(sigma: FloatArray, rate: FloatArray, count: FloatArray) -> FloatArray:
+    """An upper bound of log delta at epsilon = 0, by the text at the head."""
+    with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+        growth = count * np.log1p(rate * rate * np.expm1(1.0 / (sigma * sigma))) * (1.0 + 1e-13)
+        most = 0.5 * np.log(np.expm1(growth)) - math.log(2.0)
+        most = np.minimum(most + 1e-13 * (1.0 + np.abs(most)), 0.0)
+    return np.where(np.isfinite(most) & (growth > _LEAST_GROWTH), most, 0.0)
 
 
 def _numbers(columns: list[FloatArray], rounding: FloatArray, quantity: str, bounds: Bounds) -> FloatArray:
     """Rows of value, lower and upper bound of cells with losses; ``rounding`` is that of the targets."""
     result = np.empty((3, rounding.size))
     sigma, rate, count, target = columns
-    sums = rate < 1.0
+    sums = (rate < 1.0) & (count > 1.0)
     order = np.flatnonzero(sums)
     order = order[np.lexsort((target[order], count[order], rate[order], sigma[order]))]
     cells = [np.ascontiguousarray(column[order]) for column in (*columns, rounding)]
     result[:, order] = _sampled_cells.cells(*cells, _QUANTITIES[quantity], bounds == "upper").T
     for index in np.flatnonzero(~sums).tolist():  # closed forms
-        composition = compose(PoissonSampledGaussian(sigma[index], 1.0), int(count[index]))
+        composition = compose(PoissonSampledGaussian(sigma[index], rate[index]), int(count[index]))
         answer = (composition.log_delta(target[index]) if quantity == "log_delta"
                   else composition.epsilon(log_delta=target[index]))
         result[:, index] = answer.floats()

@@ -21,7 +21,7 @@ import pickle
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -48,8 +48,7 @@ _OF_VECTORS = (
 # of their bounds depends on it; the game is of one setting.
 _CELL_BY_CELL = ("awgn_capacity", "gaussian_game", "sigma_from_ci_lmip")
 _SHOWN_NAMES = 12  # of a list of names in an error
-# Cells of one call, where each takes a millisecond or more: a batch takes a quarter of a second, roughly.
-_SLOW_CELLS, _SLOWEST_CELLS = 256, 16
+_SLOW_CELLS = 256  # of one call, where a cell takes a millisecond or more: a batch takes a quarter of a second, roughly
 
 
 @dataclass(frozen=True)
@@ -177,14 +176,15 @@ def _quantities() -> dict[str, SweepQuantity]:
         result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
     from .. import composition
 
-    cell, bounds = ("sigma", "rate", "count"), ("bounds",)
-    for quantity in (
-        SweepQuantity("composed_delta", composition.composed_delta, (*cell, "epsilon"), bounds, batch=_SLOW_CELLS),
-        SweepQuantity("composed_epsilon", composition.composed_epsilon, (*cell, "delta"), bounds, batch=_SLOW_CELLS),
-        SweepQuantity("least_sigma", composition.least_sampled_sigma, ("rate", "count", "epsilon", "delta"), ("rtol",),
-                      batch=_SLOWEST_CELLS),
+    cell, words = ("sigma", "rate", "count"), frozenset({"bounds"})
+    for name, function, target in (
+        ("composed_delta", composition.composed_delta, "epsilon"),
+        ("composed_epsilon", composition.composed_epsilon, "delta"),
     ):
-        result[quantity.name] = replace(quantity, texts=frozenset(bounds), together=("rtol",))
+        result[name] = SweepQuantity(name, function, (*cell, target), ("bounds",), words, (), batch=_SLOW_CELLS)
+    # Cell by cell: a search starts from what its neighbour ends with.
+    targets = ("rate", "count", "epsilon", "delta")
+    result["least_sigma"] = SweepQuantity("least_sigma", composition.least_sampled_sigma, targets, ("rtol",), frozenset())
     return result
 
 

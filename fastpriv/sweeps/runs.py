@@ -305,7 +305,9 @@ class _Run:
         """Evaluate the missing cells of a window; a cell whose process died is tried again when it is alone."""
         cells = sum(len(batch.keys) for batch in missing)
         workers = _workers(-1 if self.executor and self.n_jobs is None else self.n_jobs)
-        size = self.batch or BLOCK if self.is_elementwise else min(max(1, -(-cells // (_BATCHES_PER_WORKER * workers))), BLOCK)
+        size = self.batch or BLOCK
+        if not self.is_elementwise:
+            size = min(max(1, -(-cells // (_BATCHES_PER_WORKER * workers))), BLOCK)
         parts = [batch.select(part) for batch in missing for part in parallel.blocks(len(batch.keys), size)]
         self._round(self._round(parts, 1), _ATTEMPTS)
 
