@@ -2,8 +2,8 @@
 
 A cell is one ``compose(PoissonSampledGaussian(sigma, rate), count)`` with its target. Cells go through one kernel
 (``csrc/composition/fp_sampled_cells_solver.h``, with the proofs), sorted by sigma, rate and count, so that neighbours
-share moments, nodes and sums; the result of a cell depends on this cell alone. A rate of 1 and a single
-release have closed forms, and a cell without any loss delta = 0.
+share moments, nodes and sums; the result of a cell depends on this cell alone. Cells of rate 1 and of a single release
+are single calls, of closed forms, and a cell without any loss has delta = 0.
 
 Checks. With M = 1 + q^2 (e^(1/sigma^2) - 1), the moment of order 2 of one removal, the distance of total variation of
 ``count`` releases is at most sqrt(M^count - 1) / 2 (Cauchy and Schwarz), and at least the closed curve of one removal.
@@ -38,6 +38,7 @@ __all__ = ["composed_delta", "composed_epsilon", "least_sampled_sigma"]
 
 Bounds: TypeAlias = Literal["both", "upper"]
 _QUANTITIES = {"log_delta": 0, "epsilon": 1}  # their numbers in the kernel
+# ``method`` of the answers
 _METHODS = {"both": "contour sums of both directions", "upper": "Chernoff bound of both directions"}
 _MOST_RELEASES = 2**53  # whole numbers that are doubles
 # bound: none - growth below which its factors may be subnormal: nothing is said of it

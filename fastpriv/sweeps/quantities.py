@@ -2,8 +2,8 @@
 
 By name: the functions of ``fastpriv`` whose arguments are numbers (ufuncs of ``fastpriv.special``, conversions,
 capacities, calibration), the privacy curves of the Gaussian mechanism and of the subsampled Gaussian pair, and
-compositions of the latter. Functions are found by the annotations of their parameters. A quantity that is elementwise is
-called once for many cells.
+compositions of the latter. Functions are found by the annotations of their parameters. A quantity that is elementwise
+is called once for many cells.
 
 The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(1, sigma^2) against Q = N(0, sigma^2), with sigma in
 units of the sensitivity; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi
@@ -184,7 +184,8 @@ def _quantities() -> dict[str, SweepQuantity]:
         result[name] = SweepQuantity(name, function, (*cell, target), ("bounds",), words, (), batch=_SLOW_CELLS)
     # Cell by cell: a search starts from what its neighbour ends with.
     targets = ("rate", "count", "epsilon", "delta")
-    result["least_sigma"] = SweepQuantity("least_sigma", composition.least_sampled_sigma, targets, ("rtol",), frozenset())
+    least_sigma = composition.least_sampled_sigma
+    result["least_sigma"] = SweepQuantity("least_sigma", least_sigma, targets, ("rtol",), frozenset())
     return result
 
 
