@@ -108,7 +108,7 @@ typedef struct {
 
 /* The nodes of one tilted release at the t of a slot, for frequencies up to `design`, with its ladder */
 typedef struct {
-    int slot, many; /* slot: 0 where there is none; slot 0 itself is not stored */
+    int slot, many; /* slot: 0 where there is none, or it is not complete; slot 0 itself is not stored */
     unsigned long used;
     double design, aim, ladder[FP_CONTOUR_LADDER];
     fp_contour_factor factor;
@@ -140,6 +140,7 @@ typedef struct {
     int n_tables;
     fp_contour_release *releases; /* of FP_SLOTS, the caller's, where there is one factor; else NULL */
     fp_contour_tilt *tilts;       /* of FP_CONTOUR_TILTS, likewise */
+    fp_contour_tilt *stored;      /* the last one of them that was used */
     double work;                  /* nodes times frequencies of a table, at most */
     int first_slot, last_slot;    /* of those that are known */
     void *shells; /* tables of fp_contour_shell_tables_solver.h */
@@ -480,7 +481,7 @@ static inline int fp_contour_stored_tilt(fp_composition *c, int slot, double des
         tilt->factor = factor, tilt->factor.nodes = nodes;
         tilt->slot = 0, tilt->design = design, tilt->aim = aim, tilt->many = many;
     }
-    tilt->factor.count = factor.count, tilt->used = ++c->clock;
+    tilt->factor.count = factor.count, tilt->used = ++c->clock, c->stored = tilt;
     c->factors = &tilt->factor, c->ladder = tilt->ladder;
     return known;
 }
@@ -510,8 +511,8 @@ static inline int fp_contour_tilt_all(fp_composition *c, int slot, double t, dou
         if (factor->kind->distance)
             square += factor->nodes.moved_weight < 1e-8 ? 2.0 * factor->count * factor->variance : INFINITY;
     }
-    if (c->tilts && slot > 0) /* c->factors is the factor of a stored tilt now, which is complete */
-        ((fp_contour_tilt *)((char *)c->factors - offsetof(fp_contour_tilt, factor)))->slot = slot;
+    if (c->tilts && slot > 0)
+        c->stored->slot = slot; /* complete */
     if (square > 0.0 && square < INFINITY)
         out->fall = sqrt(square) * (1.0 + 1e-6);
     return 0;
