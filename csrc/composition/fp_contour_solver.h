@@ -75,6 +75,7 @@
 #define FP_SLOTS_PER_OCTAVE 64
 #define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */
 #define FP_CONTOUR_TABLES 64
+#define FP_CONTOUR_TILTS 32 /* nodes of tilted pairs that compositions of one pair share */
 #define FP_CONTOUR_CHERNOFF 16 /* values of t' */
 #define FP_CONTOUR_LADDER 192 /* frequencies 2^(j/2 - 16) at which bounds of |m| are known */
 
@@ -96,6 +97,22 @@ typedef struct {
     int known; /* 0: not computed; 1; -1: not computable, t is too large */
     int slow[2]; /* of fp_contour_shell_tables_solver.h */
 } fp_contour_slot;
+
+/* Moments of one release at the t of a slot, which compositions of one pair with different counts share; `status` is
+ * that of `build`. Counts of second order have moments of their own. */
+typedef struct {
+    double aim, kappa, kappa_error, mean, variance;
+    fp_dd offset;
+    int known, status, many, nodes;
+} fp_contour_release;
+
+/* The nodes of one tilted release at the t of a slot, for frequencies up to `design`, with its ladder */
+typedef struct {
+    int slot, many; /* slot: 0 where there is none, or it is not complete; slot 0 itself is not stored */
+    unsigned long used;
+    double design, aim, ladder[FP_CONTOUR_LADDER];
+    fp_contour_factor factor;
+} fp_contour_tilt;
 
 typedef struct {
     int slot, terms, padded, status; /* status: 1 where a budget was spent */
@@ -121,6 +138,11 @@ typedef struct {
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
+    fp_contour_release *releases; /* of FP_SLOTS, the caller's, where there is one factor; else NULL */
+    fp_contour_tilt *tilts;       /* of FP_CONTOUR_TILTS, likewise */
+    fp_contour_tilt *stored;      /* the last one of them that was used */
+    double work;                  /* nodes times frequencies of a table, at most */
+    int first_slot, last_slot;    /* of those that are known */
     void *shells; /* tables of fp_contour_shell_tables_solver.h */
     unsigned long clock;
     double *ladder; /* of each factor: decay at frequencies of the ladder, for the table being made; -1: not computed */
@@ -146,7 +168,7 @@ static inline int fp_composition_make(fp_composition *c, int n, fp_contour_facto
 {
     memset(c, 0, sizeof *c);
     c->n = n, c->cut = cut, c->factors = factors, c->side = side, c->largest_t = side > 0 ? INFINITY : 1.0;
-    c->saddle[0] = NAN;
+    c->saddle[0] = NAN, c->work = FP_CONTOUR_WORK, c->first_slot = FP_SLOTS, c->last_slot = -1;
     for (int i = 0; i < n; i++) {
         c->largest_t = fp_min(c->largest_t, side > 0 ? factors[i].largest_t : factors[i].both_sides);
         c->log_mass += factors[i].count * factors[i].log_mass;
@@ -180,6 +202,28 @@ static inline double fp_contour_more(const fp_contour_factor *factor, double siz
     return many ? fp_max(0.0, fp_log(factor->count * (1.0 + size)) - FP_CONTOUR_SPARE) : 0.0;
 }
 
+/* Moments at t > 0 of one release of factor j, at slot i. -1 without memory. */
+static inline int fp_contour_release_at(fp_composition *c, int j, int i, double t, fp_contour_release *out)
+{
+    fp_contour_factor *factor = c->factors + j;
+    const double aim = FP_CONTOUR_SEARCH_AIM + fp_contour_more(factor, t);
+    const int many = factor->count >= FP_CONTOUR_MANY;
+    fp_contour_release *shared = c->releases ? c->releases + i : NULL;
+    if (shared && shared->known && shared->aim == aim && shared->many == many) {
+        *out = *shared;
+        return 0;
+    }
+    const int status = fp_contour_build(factor, c->side * t, 0.0, aim);
+    if (status == -1)
+        return -1;
+    *out = (fp_contour_release){aim, factor->kappa, factor->kappa_error, factor->mean, factor->variance, factor->offset,
+                                1, status, many, factor->nodes.n};
+    c->nodes += factor->nodes.n;
+    if (shared)
+        *shared = *out;
+    return 0;
+}
+
 /* -1 without memory */
 static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slot **out)
 {
@@ -188,22 +232,21 @@ static inline int fp_contour_find(fp_composition *c, int i, const fp_contour_slo
     if (slot->known)
         return 0;
     slot->t = fp_contour_t(c, i), slot->value = slot->error = slot->slope = slot->variance = 0.0;
+    c->first_slot = i < c->first_slot ? i : c->first_slot, c->last_slot = i > c->last_slot ? i : c->last_slot;
     for (int j = 0; j < c->n; j++) {
-        fp_contour_factor *factor = c->factors + j;
-        const double aim = FP_CONTOUR_SEARCH_AIM + fp_contour_more(factor, slot->t);
-        const int status = fp_contour_build(factor, c->side * slot->t, 0.0, aim);
-        if (status == -1)
+        const double count = c->factors[j].count;
+        fp_contour_release release;
+        if (fp_contour_release_at(c, j, i, slot->t, &release))
             return -1;
-        if (status) {
+        if (release.status) {
             slot->known = -1;
             return 0;
         }
-        const double offset = fp_dd_double(factor->offset), part = factor->count * (factor->kappa + slot->t * offset);
+        const double offset = fp_dd_double(release.offset), part = count * (release.kappa + slot->t * offset);
         slot->value += part;
-        slot->error += factor->count * (factor->kappa_error + 4.0 * FP_U * (fabs(factor->kappa) + slot->t * fabs(offset)))
+        slot->error += count * (release.kappa_error + 4.0 * FP_U * (fabs(release.kappa) + slot->t * fabs(offset)))
                        + 4.0 * FP_U * (fabs(part) + fabs(slot->value));
-        slot->slope += c->side * factor->count * (factor->mean + offset), slot->variance += factor->count * factor->variance;
-        c->nodes += factor->nodes.n;
+        slot->slope += c->side * count * (release.mean + offset), slot->variance += count * release.variance;
     }
     slot->known = slot->value < INFINITY && slot->error < INFINITY && slot->variance < INFINITY ? 1 : -1;
     return 0;
@@ -421,16 +464,42 @@ typedef struct {
     double error, fall; /* of scale; D(v) <= fall v, INFINITY where no |m| returns or its variance is vague */
 } fp_contour_tilts;
 
-/* Tilt all factors for frequencies up to `design`. Their status. */
-static inline int fp_contour_tilt_all(fp_composition *c, double t, double centre, double design, fp_contour_tilts *out)
+/* Let the factor and the ladder be those of a stored tilt; whether they were built before. */
+static inline int fp_contour_stored_tilt(fp_composition *c, int slot, double design, double aim)
+{
+    const fp_contour_factor factor = *c->factors;
+    const int many = factor.count >= FP_CONTOUR_MANY;
+    fp_contour_tilt *tilt = c->tilts;
+    int known = 0;
+    for (int k = 0; k < FP_CONTOUR_TILTS && !known; k++) {
+        fp_contour_tilt *other = c->tilts + k;
+        known = other->slot == slot && other->design == design && other->aim == aim && other->many == many;
+        tilt = known || other->used < tilt->used ? other : tilt;
+    }
+    if (!known) {
+        const fp_contour_nodes nodes = tilt->factor.nodes; /* their memory stays */
+        tilt->factor = factor, tilt->factor.nodes = nodes;
+        tilt->slot = 0, tilt->design = design, tilt->aim = aim, tilt->many = many;
+    }
+    tilt->factor.count = factor.count, tilt->used = ++c->clock, c->stored = tilt;
+    c->factors = &tilt->factor, c->ladder = tilt->ladder;
+    return known;
+}
+
+/* Tilt all factors at a slot for frequencies up to `design`. Their status. */
+static inline int fp_contour_tilt_all(fp_composition *c, int slot, double t, double centre, double design,
+                                      fp_contour_tilts *out)
 {
     double square = 0.0;
     *out = (fp_contour_tilts){fp_dd_set(0.0), fp_dd_set(-centre), 0.0, INFINITY};
-    for (int j = 0; j < c->n * FP_CONTOUR_LADDER; j++)
+    const int known = c->tilts && slot > 0
+        && fp_contour_stored_tilt(c, slot, design, FP_CONTOUR_AIM + fp_contour_more(c->factors, t + design));
+    for (int j = 0; j < c->n * FP_CONTOUR_LADDER && !known; j++)
         c->ladder[j] = -1.0;
     for (int j = 0; j < c->n; j++) {
         fp_contour_factor *factor = c->factors + j;
-        const int status = fp_contour_build(factor, c->side * t, design, FP_CONTOUR_AIM + fp_contour_more(factor, t + design));
+        const double aim = FP_CONTOUR_AIM + fp_contour_more(factor, t + design);
+        const int status = known ? 0 : fp_contour_build(factor, c->side * t, design, aim);
         if (status)
             return status;
         const fp_dd offset = fp_dd_mul_d(factor->offset, factor->count);
@@ -442,6 +511,8 @@ static inline int fp_contour_tilt_all(fp_composition *c, double t, double centre
         if (factor->kind->distance)
             square += factor->nodes.moved_weight < 1e-8 ? 2.0 * factor->count * factor->variance : INFINITY;
     }
+    if (c->tilts && slot > 0)
+        c->stored->slot = slot; /* complete */
     if (square > 0.0 && square < INFINITY)
         out->fall = sqrt(square) * (1.0 + 1e-6);
     return 0;
@@ -502,14 +573,15 @@ static inline double fp_contour_pass(fp_composition *c, fp_contour_table *table,
         table->error[FP_CONTOUR_TAIL] += size / h * (fp_log((end - 1.0) / (next - 1.0)) + 1e-15);
         stride = fp_max(floor(away), FP_CONTOUR_AT_ONCE);
         next = end;
-        if (*work > FP_CONTOUR_WORK)
+        if (*work > c->work)
             break;
     }
     return next;
 }
 
-/* Fill a table at slot i for epsilons up to reach / 2 slots away. -1 without memory, or the reason to stop. */
-static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *table, int i, int reach,
+/* Fill a table at slot i for epsilons up to reach / 2 slots away. -1 without memory, or the reason to stop. Factors and
+ * ladder may be those of a stored tilt afterwards. */
+static inline int fp_contour_table_fill(fp_composition *c, fp_contour_table *table, int i, int reach,
                                         fp_stop_token *stop)
 {
     const fp_contour_slot *slot;
@@ -540,6 +612,8 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
     }
     const double h = table->h = 2.0 * FP_PI / table->period;
     double design = fp_max(8.0 / deviation, FP_CONTOUR_AT_ONCE * h);
+    if (c->tilts) /* so that tables of several counts share a tilt */
+        design = exp2(ceil(log2(design)));
     int capacity = 256, n = 0, check = 0, summed = 0, started = 0;
     double next = 0.0, sum = 0.0, run = 0.0; /* the next frequency; the sum of the terms; those of this run */
     fp_contour_tilts tilts = {fp_dd_set(0.0), fp_dd_set(0.0), INFINITY, INFINITY};
@@ -554,7 +628,8 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         if (!started || (next + FP_CONTOUR_AT_ONCE) * h > design) {
             design *= started ? 2.0 : 1.0;
             fp_contour_tilts made;
-            const int status = fp_contour_tilt_all(c, t, centre, design + FP_CONTOUR_AT_ONCE * h, &made);
+            const int status = fp_contour_tilt_all(c, i, t, centre, c->tilts ? design : design + FP_CONTOUR_AT_ONCE * h,
+                                                   &made);
             if (status == -1)
                 return -1;
             if (status) { /* what was summed with the former nodes stays */
@@ -570,7 +645,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
                 const double terms = fp_contour_cut(c, table, FP_CONTOUR_DELTA, table->frequency);
                 const double wanted = fp_log(c->cut * sum / terms) - 4.0;
                 table->log_rest = fp_contour_rest(c, table->frequency, fp_min(wanted, -1.0));
-                table->status = work > FP_CONTOUR_WORK;
+                table->status = work > c->work;
                 if (table->status || table->log_rest <= wanted)
                     break;
                 if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
@@ -632,7 +707,7 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         table->terms = table->padded = n, table->longest = fp_max(table->longest, run * h);
         c->terms += FP_CONTOUR_AT_ONCE;
         const double w = (next - 1.0) * h;
-        const int spent = n >= FP_CONTOUR_TERMS || work > FP_CONTOUR_WORK;
+        const int spent = n >= FP_CONTOUR_TERMS || work > c->work;
         if (fp_stop_requested(stop, FP_CONTOUR_AT_ONCE * 256))
             return stop->status;
         table->frequency = w, table->log_rest = 0.0;
@@ -666,6 +741,16 @@ static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *tab
         table->cut[q] = fp_exp(table->log_rest) * fp_contour_cut(c, table, q, table->frequency);
     c->made++;
     return 0;
+}
+
+static inline int fp_contour_table_make(fp_composition *c, fp_contour_table *table, int i, int reach,
+                                        fp_stop_token *stop)
+{
+    fp_contour_factor *factors = c->factors;
+    double *ladder = c->ladder;
+    const int status = fp_contour_table_fill(c, table, i, reach, stop);
+    c->factors = factors, c->ladder = ladder;
+    return status;
 }
 
 /* The table at slot i, made where there is none. */

@@ -16,6 +16,9 @@ from .random_allocation import Allocation as Allocation
 from .random_allocation import BallsInBins as BallsInBins
 from .random_allocation import RandomAllocation as RandomAllocation
 from .renyi_filters import renyi_filter as renyi_filter
+from .sampled_tables import composed_delta as composed_delta
+from .sampled_tables import composed_epsilon as composed_epsilon
+from .sampled_tables import least_sampled_sigma as least_sampled_sigma
 from .statements import RiskStatement as RiskStatement
 from .statements import statement as statement
 from .targets import largest_count as largest_count

@@ -150,6 +150,8 @@ class Composition(PairObject):
     Compositions are immutable, equal when their pairs are, hashable and picklable. They are pairs themselves: for
     ``compose``, ``fastpriv.composition`` and ``fastpriv.adapters``.
 
+    ``composition * count`` and ``count * composition`` release all of it ``count`` times; ``a + b`` releases both.
+
     ``direction`` of the methods is ``"forward"``, P against Q, ``"backward"``, Q against P in every release, or
     ``"worst"``, the larger of both. Forward is the removal of a record where a mechanism has such an order. ``method``
     of an answer names the direction. Where all pairs are ordered, the default is forward, and a warning says if
@@ -163,6 +165,8 @@ class Composition(PairObject):
     <Composition of 5 releases: 3 x GaussianMechanism(sigma=2.0, sensitivity=1.0), 2 x ...; both directions alike>
     >>> both.epsilon(0.0).upper
     inf
+    >>> both == 3 * compose(GaussianMechanism(2.0, 1.0)) + compose(LaplaceMechanism(4.0)) * 2
+    True
     """
 
     __slots__ = ("backward_pairs", "count", "forward_pairs", "ordered", "releases")
@@ -183,6 +187,14 @@ class Composition(PairObject):
 
     def __reduce__(self) -> Any:
         return type(self), (*self._arrays(), self.releases)
+
+    def __mul__(self, count: Any) -> Composition:
+        return compose(self, validate.count("count", count, 0, _MAX_COUNT))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Any) -> Composition:
+        return compose([self, other]) if isinstance(other, Composition) else NotImplemented
 
     @property
     def reversed(self) -> Composition:

@@ -23,7 +23,7 @@ from ..calibration.root_search import Evaluation, Level, validated_rtol
 from ..calibration.root_search import least_sigma as search_of_sigma
 from .compositions import Composition, Direction, compose, largest_loss_of
 
-__all__ = ["largest_count", "least_sigma"]
+__all__ = ["evaluation_at_log_delta", "largest_count", "least_sigma"]
 
 _LIMIT = 10**9  # releases that are tried
 # bound: none - where the search stops
@@ -201,7 +201,12 @@ def _evaluation(composition: Composition, epsilon: float, delta: float, directio
         least, most = _largest_losses(composition, direction)
         return Evaluation(_LARGEST_RESIDUAL if most > epsilon else -_LARGEST_RESIDUAL, 0.0, most <= epsilon,
                           least > epsilon, "certified")
-    value, lower, upper = composition._log_delta(epsilon, direction, quiet=True).floats()
+    return evaluation_at_log_delta(composition._log_delta(epsilon, direction, quiet=True).floats(), delta)
+
+
+def evaluation_at_log_delta(log_delta: tuple[float, float, float], delta: float) -> Evaluation:
+    """The residual of one curve at the target delta > 0, by value, lower and upper bound of its logarithm."""
+    value, lower, upper = log_delta
     target = math.log(delta)
     rounding = 2 * UNIT_ROUNDOFF * abs(target)
     proved = upper <= target - rounding, lower >= target + rounding

@@ -1,8 +1,9 @@
 """The quantities that a sweep can take by name, and functions of the user in the same form.
 
 By name: the functions of ``fastpriv`` whose arguments are numbers (ufuncs of ``fastpriv.special``, conversions,
-capacities, calibration), and the privacy curves of the Gaussian mechanism and of the subsampled Gaussian pair. They are
-found by the annotations of their parameters. A quantity that is elementwise is called once for many cells.
+capacities, calibration), the privacy curves of the Gaussian mechanism and of the subsampled Gaussian pair, and
+compositions of the latter. Functions are found by the annotations of their parameters. A quantity that is elementwise
+is called once for many cells.
 
 The subsampled Gaussian pair is P = (1 - q) N(0, sigma^2) + q N(1, sigma^2) against Q = N(0, sigma^2), with sigma in
 units of the sensitivity; direction "remove" is D(P||Q), "add" is D(Q||P). Source: Mironov, Talwar and Zhang, Renyi
@@ -47,6 +48,7 @@ _OF_VECTORS = (
 # of their bounds depends on it; the game is of one setting.
 _CELL_BY_CELL = ("awgn_capacity", "gaussian_game", "sigma_from_ci_lmip")
 _SHOWN_NAMES = 12  # of a list of names in an error
+_SLOW_CELLS = 256  # of one call, where a cell takes a millisecond or more: a batch takes a quarter of a second, roughly
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class SweepQuantity:
     together : tuple of str, optional
         For elementwise functions: the parameters of which one call takes a single value. None if the function is
         called cell by cell.
+    batch : int, optional
+        For elementwise functions: the most cells of one call, where these are slow.
     source : str
         Digest of the source of a function of the user.
     takes_rng : bool
@@ -80,6 +84,7 @@ class SweepQuantity:
     together: tuple[str, ...] | None = None
     source: str = ""
     takes_rng: bool = False
+    batch: int | None = None
 
     @property
     def is_word(self) -> dict[str, bool] | None:
@@ -169,6 +174,18 @@ def _quantities() -> dict[str, SweepQuantity]:
     )
     for name, curve, required, optional in curves:
         result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
+    from .. import composition
+
+    cell, words = ("sigma", "rate", "count"), frozenset({"bounds"})
+    for name, function, target in (
+        ("composed_delta", composition.composed_delta, "epsilon"),
+        ("composed_epsilon", composition.composed_epsilon, "delta"),
+    ):
+        result[name] = SweepQuantity(name, function, (*cell, target), ("bounds",), words, (), batch=_SLOW_CELLS)
+    # Cell by cell: a search starts from what its neighbour ends with.
+    targets = ("rate", "count", "epsilon", "delta")
+    least_sigma = composition.least_sampled_sigma
+    result["least_sigma"] = SweepQuantity("least_sigma", least_sigma, targets, ("rtol",), frozenset())
     return result
 
 

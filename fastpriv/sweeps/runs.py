@@ -233,7 +233,7 @@ class _Run:
         others: list[ResultStore], n_jobs: int | None, executor: Any, progress: Any,
     ) -> None:
         self.settings, self.store, self.others = settings, store, others
-        self.is_elementwise = quantity.together is not None
+        self.is_elementwise, self.batch = quantity.together is not None, quantity.batch
         if executor is None and not self.is_elementwise and quantity.source and _workers(n_jobs) > 1:
             executor = "processes"
         self.n_jobs, self.executor = n_jobs, executor
@@ -305,7 +305,9 @@ class _Run:
         """Evaluate the missing cells of a window; a cell whose process died is tried again when it is alone."""
         cells = sum(len(batch.keys) for batch in missing)
         workers = _workers(-1 if self.executor and self.n_jobs is None else self.n_jobs)
-        size = BLOCK if self.is_elementwise else min(max(1, -(-cells // (_BATCHES_PER_WORKER * workers))), BLOCK)
+        size = self.batch or BLOCK
+        if not self.is_elementwise:
+            size = min(max(1, -(-cells // (_BATCHES_PER_WORKER * workers))), BLOCK)
         parts = [batch.select(part) for batch in missing for part in parallel.blocks(len(batch.keys), size)]
         self._round(self._round(parts, 1), _ATTEMPTS)
 

@@ -18,7 +18,7 @@ LAYERS = {
     "mechanisms": 3, "sampling": 3, "nb": 3, "device": 3,
     "divergences": 4, "capacity": 4.1, "posteriors": 4,
     "notions": 5, "conversions": 5.1, "calibration": 5.2,
-    "pairs": 6, "composition": 6.1, "sweeps": 6.1,
+    "pairs": 6, "composition": 6.1, "sweeps": 6.2,
     "report": 7, "studies": 7.1, "studies/datasets": 7.15, "studies/membership": 7.2, "studies/assessment": 7.3,
     "studies/auditing": 7.3, "studies/papers": 7.4, "studies/leakage": 7.4,
     "adapters": 8, "cli": 8.1, "__main__": 8.2,

@@ -220,6 +220,23 @@ CASES = {
         printf(" %d", worst < 5.0L * 0x1p-53L);""",
         [0, math.log(DELTA), math.log(DELTA), 1, 0, 0, 1, 1], 1e-12,
     ),
+    # Cells of 3000 releases of sigma 2 at the rate 0.01, as "remove" of tests/oracles/contours.py
+    "composition/fp_sampled_cells_solver.h": (
+        """fp_contour_windows_select();
+        const double sigma[] = {2.0, 2.0}, rate[] = {0.01, 0.01}, count[] = {3000.0, 3000.0}, rounding[] = {0.0, 0.0};
+        const double level[] = {1.0, 2.0};
+        double target[2];
+        fp_contour_answer a[2];
+        printf("%d", fp_sampled_cells(2, sigma, rate, count, level, rounding, FP_CELL_DELTA, 0, a, NULL));
+        for (int i = 0; i < 2; i++)
+            printf(" %.17g %.17g", a[i].lower, a[i].upper), target[i] = a[i].value;
+        printf(" %d", fp_sampled_cells(2, sigma, rate, count, target, rounding, FP_CELL_EPSILON, 0, a, NULL));
+        for (int i = 0; i < 2; i++)
+            printf(" %.17g %.17g %d", a[i].lower, a[i].upper, a[i].lower <= level[i] && level[i] <= a[i].upper);
+        printf(" %d", fp_sampled_cells(2, sigma, rate, count, target, rounding, FP_CELL_EPSILON, 1, a, NULL));
+        printf(" %d", a[0].upper > 1.0 && a[0].upper < 1.3 && a[1].upper > 2.0 && a[1].upper < 2.3);""",
+        [0, *2 * [-9.9763742818966008], *2 * [-26.960243679975548], 0, 1.0, 1.0, 1, 2.0, 2.0, 1, 0, 1], 1e-10,
+    ),
 }
 
 

@@ -42,7 +42,7 @@ MORE = {
     "sensitivity": [1.0, 0.01], "direction": ["add", "remove"], "dimension": [1.0, 2.0, 64.0], "amplitude": [0.5, 3.0],
     "r": [0.0, 0.1, 2.0], "x": [-30.0, 0.3, 2.0, -1.0], "y": [0.0, -5.0], "a": [0.0, 0.2, 1.0, 1.5],
     "b": [0.0, 0.25, 1.0], "p": [0.0, 1e-300, 0.5, 1.0], "mu": [0.0, 1e-9, 0.1, 2.0], "pi_min": [0.0, 0.3, 0.5],
-    "unit": ["nats", "bits"],
+    "unit": ["nats", "bits"], "rate": [0.0, 0.01, 0.3], "count": [0.0, 2.5, 40.0, 1000.0],
 }
 STACKED = [name for name in quantity_names() if find_quantity(name).together is not None]
 
@@ -63,11 +63,12 @@ def test_a_stack_of_cells_has_the_bits_of_single_calls(name):
     assert np.isfinite(table["value"]).any() or np.isinf(table["value"]).any()
 
 
-@pytest.mark.parametrize("name", ["awgn_capacity", "gaussian_game", "sigma_from_ci_lmip"])
+@pytest.mark.parametrize("name", ["awgn_capacity", "gaussian_game", "least_sigma", "sigma_from_ci_lmip"])
 def test_quantities_taken_cell_by_cell(name):
     quantity = find_quantity(name)
     axes = {
         "dimension": [1, 2], "amplitude": [1.0, 2.0], "signal_power": [1.0], "noise_power": [2.0], "mu": [0.1, 0.2],
+        "rate": [0.1], "count": [10, 20], "epsilon": [1.0], "delta": [1e-5],
     }
     table = sweep(name, grid={word: axes[word] for word in quantity.required})
     assert not table.failed
