@@ -1,5 +1,5 @@
 """Estimation by sampling: points, proposals, the engine, intervals."""
 
-from ..base.public_names import attach
+from .options import Sampling
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi
+__all__ = ["Sampling"]

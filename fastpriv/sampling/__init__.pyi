@@ -1,1 +1,0 @@
-from .options import Sampling as Sampling
