@@ -1,5 +1,7 @@
 """Hockey-stick divergences of products, by mpmath: two outcomes, or a mixture, beside normal coordinates."""
 
+import math
+
 from mpmath import mp, mpf
 
 
@@ -38,7 +40,7 @@ def outcomes_beside(p, q, count, epsilon, rest=lambda e: max(mpf(0), 1 - mp.exp(
     p, q = mpf(p), mpf(q)
     total = mpf(0)
     for k in range(count + 1):
-        weight = mp.binomial(count, k) * p**k * (1 - p) ** (count - k)
+        weight = math.comb(count, k) * p**k * (1 - p) ** (count - k)
         loss = k * mp.log(p / q) + (count - k) * mp.log((1 - p) / (1 - q))
         total += weight * rest(epsilon - loss)
     return total

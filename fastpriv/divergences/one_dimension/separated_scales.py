@@ -353,10 +353,10 @@ def _connected(joined: BoolArray) -> IndexArray:
     """The number of the connected component of each vertex, from a symmetric matrix of edges."""
     labels = np.full(len(joined), -1, dtype=np.intp)
     while labels.size and labels.min() < 0:
-        reached, label = labels.argmin(), labels.max() + 1
+        reached, label = np.array([labels.argmin()]), labels.max() + 1
         labels[reached] = label
         while reached.size:  # every row of edges is read once
-            reached = np.flatnonzero(joined[reached].reshape(-1, len(joined)).any(axis=0) & (labels < 0))
+            reached = np.flatnonzero(joined[reached].any(axis=0) & (labels < 0))
             labels[reached] = label
     return labels
 
