@@ -48,6 +48,7 @@ def check(label, found, truths, width):
     assert widest <= width, (label, widest)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("d", [2, 5, 1000])
 @pytest.mark.parametrize("both", [False, True])
 def test_a_mixture_beside_normal_coordinates(d, both):
