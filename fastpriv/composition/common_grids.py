@@ -56,21 +56,21 @@ def grid_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: 
     if quantity == "tail":
         return None
     lower, upper = np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)
-    interval, tail = _interval_and_tail(pairs, epsilon)
+    interval, tail, theta = _interval_and_tail(pairs, epsilon)
     if interval is None:
         return LogBounds.of_bounds(lower, upper, {"points": 0}, _METHOD)
     least = [pair.count * pair.least_loss for pair in pairs]
     error, shifted = _loss_error(pairs, interval) - _PLACE_ERROR * math.fsum(least), epsilon - math.fsum(least)
     above = [(_on_grid(pair, interval, tail, True), pair.count) for pair in pairs]
-    _, upper, cost = composed_log_bounds(above, next_below(shifted - error) if error > 0.0 else shifted)
+    _, upper, cost = composed_log_bounds(above, next_below(shifted - error) if error > 0.0 else shifted, start=theta)
     below = [(_on_grid(pair, interval, tail, False), pair.count) for pair in pairs]
-    lower, _, _ = composed_log_bounds(below, next_above(shifted + error) if error > 0.0 else shifted)
+    lower, _, _ = composed_log_bounds(below, next_above(shifted + error) if error > 0.0 else shifted, start=theta)
     return LogBounds.of_bounds(np.minimum(lower, upper), upper, {**cost, "interval": interval}, _METHOD)
 
 
-def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> tuple[float | None, float]:
-    """The interval of the grid, None if no grid reaches the losses, and the delta beyond the grid of a pair."""
-    interval, tail, least_tail = _COARSEST, _FIRST_TAIL, _LEAST_TAIL
+def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> tuple[float | None, float, float]:
+    """The interval of the grid, None if no grid reaches the losses, the delta beyond the grid of a pair, and a tilt."""
+    interval, tail, least_tail, theta = _COARSEST, _FIRST_TAIL, _LEAST_TAIL, 0.0
     count = float(sum(pair.count for pair in pairs))
     aim = max(pair.aimed_width for pair in pairs)
     cheap, width = aim < USUAL_WIDTH, max(aim, *(pair.curve_width for pair in pairs))
@@ -78,7 +78,7 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
     points, transformed = _MOST_CHEAP if cheap else (_MOST_POINTS, _MOST_TRANSFORMED)
     grid_intervals = [pair.grid_losses.interval for pair in pairs if pair.grid_losses is not None]
     if len(grid_intervals) == len(pairs) and all(refinement(x, min(grid_intervals)) for x in grid_intervals):
-        return min(grid_intervals), tail
+        return min(grid_intervals), tail, theta
     largest = float(epsilon.max(initial=0.0)) - math.fsum(pair.count * pair.least_loss for pair in pairs)
     for last in (*(False,) * 15, True):
         try:
@@ -87,9 +87,9 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
             tail = least_tail = min(1e3 * tail, _LARGEST_TAIL)
             interval = 2.0 * interval if tail == _LARGEST_TAIL else interval
             if last or interval > _LARGEST_INTERVAL:
-                return None, tail
+                return None, tail, theta
             continue
-        theta, deviation, lowest = tilted_moments(losses, largest)
+        theta, deviation, lowest = tilted_moments(losses, largest, theta)
         wanted = max(math.exp(max(lowest, -600.0)) * _TAIL_SHARE / count, least_tail)
         wanted = max(10.0 ** (4 * math.floor(math.log10(wanted) / 4)), least_tail)  # as for epsilons near this one
         finest = math.sqrt(8.0 / (count * (theta * (theta + 1.0) / width + least_slope)))
@@ -106,7 +106,7 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         interval = span / intervals * (1.0 - 2.0 / intervals**2)
     if grid_intervals and min(grid_intervals) > 0.0:
         interval = min(grid_intervals) / max(1, math.ceil(min(grid_intervals) / interval))
-    return interval, tail
+    return interval, tail, theta
 
 
 def _loss_error(pairs: Sequence[DominatingPair], interval: float) -> float:

@@ -81,9 +81,12 @@ _sums_cache: OrderedDict[tuple[Any, ...], tuple[Sequence[tuple[PrivacyLoss, int]
 
 
 def composed_log_bounds(
-    losses: Sequence[tuple[PrivacyLoss, int]], epsilon: FloatArray, quantity: Quantity = "delta"
+    losses: Sequence[tuple[PrivacyLoss, int]], epsilon: FloatArray, quantity: Quantity = "delta", start: float = 0.0
 ) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
-    """Lower and upper bounds of the logarithms for losses on one grid, each with its count; and the cost."""
+    """Lower and upper bounds of the logarithms for losses on one grid, each with its count; and the cost.
+
+    The search for a tilt begins at ``start``.
+    """
     lower, upper = np.full((2, epsilon.size), -math.inf)
     cost = {"transforms": 0, "points": 0}
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
@@ -93,7 +96,7 @@ def composed_log_bounds(
         rounding = math.fsum(entry.count * abs(float(entry.places[-1])) * entry.interval for entry in masses)
         last = top + 4 * UNIT_ROUNDOFF * rounding
         pending = [int(i) for i in np.argsort(-epsilon, kind="stable") if epsilon[i] < last]
-    sums, theta = None, 0.0
+    sums, theta = None, start
     least = 0.0 if quantity == "delta" else -1.0
     first = True
     while pending:  # from the smallest epsilon on; a tilt serves until a bracket is too wide
@@ -131,7 +134,9 @@ def log_mass_at_infinity(masses: Sequence[tuple[float, int]]) -> tuple[float, fl
     return value - error, min(value + error, 0.0)
 
 
-def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float) -> tuple[float, float, float]:
+def tilted_moments(
+    losses: Sequence[tuple[PrivacyLoss, int]], level: float, start: float
+) -> tuple[float, float, float]:
     """Theta at a level, the standard deviation of S under it, and about log delta, not rigorous."""
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
     infinite = log_mass_at_infinity([(loss.infinity_mass, count) for loss, count in losses])[1]
@@ -139,7 +144,7 @@ def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float) -> t
         return 0.0, 0.0, infinite
     parts = [(item.masses, item.offsets, item.count) for item in masses]
     gap = level - _top(masses)
-    theta = saddle_point(parts, gap, 0.0, 0.0, _LARGEST_EXPONENT)
+    theta = saddle_point(parts, gap, start, 0.0, _LARGEST_EXPONENT)
     deviation = math.sqrt(_moments(parts, theta)[1])
     moment = -theta * gap - math.log1p(math.sqrt(2.0 * math.pi) * deviation * theta * (1.0 + theta))
     with np.errstate(under="ignore"):
@@ -350,13 +355,18 @@ def _moments(parts: Sequence[_CountedMasses], theta: float) -> tuple[float, floa
     below, variance = 0.0, 0.0
     for masses, offsets, count in parts:
         with np.errstate(under="ignore"):
-            exponents = theta * offsets - max(0.0, theta * float(offsets.min()))
-            weights = masses * np.exp(np.maximum(exponents, _LEAST_EXPONENT))
+            weights = theta * offsets  # in place, as large arrays cost more than their arithmetic
+            weights -= max(0.0, theta * float(offsets.min()))
+            np.maximum(weights, _LEAST_EXPONENT, out=weights)
+            np.exp(weights, out=weights)
+            weights *= masses
         total = float(weights.sum())
         if total > 0.0:
             mean = float(weights @ offsets) / total
             below += count * mean
-            variance += count * float(weights @ (offsets - mean) ** 2) / total
+            squares = offsets - mean
+            squares *= squares
+            variance += count * float(weights @ squares) / total
     return below, variance
 
 

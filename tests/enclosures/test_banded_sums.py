@@ -41,6 +41,7 @@ def test_few_bins(column, sigma, bins, epochs):
         assert (exact.lower <= found.upper).all(), (found, exact)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("sigma", "epsilon"), [(2.0, 0.5), (1.0, 3.0), (2.0, 4.0)])
 @pytest.mark.parametrize("adds", [False, True])
 def test_two_bins_in_40_digits(sigma, epsilon, adds):

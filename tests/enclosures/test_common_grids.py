@@ -41,6 +41,7 @@ def test_brackets_contain_exact_ones(name, width):
     assert (found.upper - found.lower <= width).all()
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("removes", [True, False])
 @pytest.mark.parametrize(
     ("step", "width"),

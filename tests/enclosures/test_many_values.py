@@ -265,6 +265,7 @@ def test_pointwise_information_of_clusters_is_the_largest_of_all(centres, width,
     assert found.lower <= found.value <= found.upper <= found.lower + 2e-12 * found.upper
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("spread", [0.03, 0.3, 3.0, 300.0, 1e4])
 @pytest.mark.parametrize("shape", ["uniform", "normal", "log-normal", "clusters"])
 def test_lip_curves_of_grouped_values_meet_those_of_all_values(shape, spread):

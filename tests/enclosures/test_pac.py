@@ -29,6 +29,7 @@ def test_gaussian_on_the_line(shift):
         check_contains(found[i], misses.line(gap / 2, mp.mpf(2.0 * a) / 2))
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("k", [2, 3, 20, 1000])
 @pytest.mark.parametrize("length", [0.0, 1e-9, 0.5, 3.0, 30.0])
 def test_gaussian_in_a_ball(k, length):

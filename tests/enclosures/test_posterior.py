@@ -156,6 +156,7 @@ def test_the_most_probable_secret():
     assert twice.map_index == likelihood.size + np.argmax(likelihood)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("exponent", [-40, -24, -22, -20, -17])
 @pytest.mark.parametrize("falling", [False, True])
 def test_rising_likelihoods_enclose_the_truth(exponent, falling):

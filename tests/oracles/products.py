@@ -1,5 +1,7 @@
 """Hockey-stick divergences of products, by mpmath: two outcomes, or a mixture, beside normal coordinates."""
 
+import math
+
 from mpmath import mp, mpf
 
 
@@ -15,7 +17,11 @@ def at_any_level(curve, reverse, epsilon):
 
 
 def mixture_beside_shift(p, q, shift, epsilon):
-    """One coordinate of mixtures (weights, means, sigmas) beside N(shift, 1) against N(0, 1)."""
+    """One coordinate of mixtures (weights, means, sigmas) beside N(shift, 1) against N(0, 1).
+
+    By the trapezoid rule, whose error falls geometrically where the integrand is analytic and vanishes at the ends: for
+    means up to 2 and sigmas about 1, 30 digits with this step and this range, and with half the step the same.
+    """
 
     def density(mixture, x):
         terms = zip(*mixture, strict=True)
@@ -26,7 +32,7 @@ def mixture_beside_shift(p, q, shift, epsilon):
         a, b = density(p, x), density(q, x)
         return a * of_shift(shift, epsilon - mp.log(a / b))
 
-    return mp.quad(term, [mpf(x) for x in range(-60, 61, 2)])
+    return mp.fsum(term(mpf(k) / 8) for k in range(-160, 161)) / 8
 
 
 def outcomes_beside(p, q, count, epsilon, rest=lambda e: max(mpf(0), 1 - mp.exp(e))):
@@ -34,7 +40,7 @@ def outcomes_beside(p, q, count, epsilon, rest=lambda e: max(mpf(0), 1 - mp.exp(
     p, q = mpf(p), mpf(q)
     total = mpf(0)
     for k in range(count + 1):
-        weight = mp.binomial(count, k) * p**k * (1 - p) ** (count - k)
+        weight = math.comb(count, k) * p**k * (1 - p) ** (count - k)
         loss = k * mp.log(p / q) + (count - k) * mp.log((1 - p) / (1 - q))
         total += weight * rest(epsilon - loss)
     return total

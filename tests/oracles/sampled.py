@@ -35,7 +35,7 @@ def mixture_delta(p, q, sigma, epsilon):
         high *= 2
     if slope(low) > 0 or slope(high) < 0:
         return max(mp.mpf(0), 1 - alpha if slope(low) > 0 else mp.mpf(0))
-    for _ in range(400):
+    for _ in range(220):  # more bits than 60 digits have
         middle = (low + high) / 2
         low, high = (middle, high) if slope(middle) < 0 else (low, middle)
     t = (low + high) / 2
@@ -154,7 +154,7 @@ def binomial_tail(n, rate, cap):
 def overflow_rate(size, rate, cap):
     """E[rate cap / (c + 1) | c >= cap] by its sum."""
     q, n = mp.mpf(rate), size - 1
-    terms = [mp.binomial(n, c) * q**c * (1 - q) ** (n - c) for c in range(cap, n + 1)]
+    terms = [comb(n, c) * q**c * (1 - q) ** (n - c) for c in range(cap, n + 1)]
     return mp.fsum(q * cap * t / (c + 1) for c, t in zip(range(cap, n + 1), terms, strict=True)) / mp.fsum(terms)
 
 

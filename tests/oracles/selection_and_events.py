@@ -6,7 +6,9 @@ sums over the number of runs, by trade-off functions, and by the laws of mechani
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 
 from mpmath import mp, mpf
 
@@ -65,7 +67,7 @@ def _delta_of_guarantees(guarantees, epsilon):
 
 
 @with_digits
-def bounded_range(width, count, epsilon, points=200):
+def bounded_range(width, count, epsilon, points=100):
     """The largest composition of the pairs with losses t and t - e over t: a grid, then golden sections at its best."""
     e, level = mpf(width), mpf(epsilon)
 
@@ -75,7 +77,7 @@ def bounded_range(width, count, epsilon, points=200):
         for j in range(count + 1):
             rest = count * t - j * e - level
             if rest > 0:
-                total += mp.binomial(count, j) * p ** (count - j) * (1 - p) ** j * (1 - mp.exp(-rest))
+                total += math.comb(count, j) * p ** (count - j) * (1 - p) ** j * (1 - mp.exp(-rest))
         return total
 
     best = max(range(points + 1), key=lambda i: delta(e * i / points))
@@ -86,7 +88,7 @@ def bounded_range(width, count, epsilon, points=200):
     golden = (mp.sqrt(5) - 1) / 2
     a, b = high - golden * (high - low), low + golden * (high - low)
     at_a, at_b = delta(a), delta(b)
-    for _ in range(80):  # down to 1e-20 of the range, where the value is off by the square of it
+    for _ in range(40):  # down to 1e-11 of the range, where the value is off by the square of it
         if at_a > at_b:
             high, b, at_b = b, a, at_a
             a = high - golden * (high - low)
@@ -148,6 +150,8 @@ def laplace_curve(scale, epsilon):
     return max(mpf(0), 1 - mp.exp((mpf(epsilon) - 1 / mpf(scale)) / 2))
 
 
+@functools.cache
+@with_digits
 def run_probabilities(runs, least=1e-50):
     """P(K = k) for k = 0, 1, ... until the rest is below ``least`` of what came; runs is (kind, parameters...)."""
     kind, *parameters = runs
@@ -223,7 +227,7 @@ def selected_gaussian(p_mean, q_mean, runs, epsilon, sign=1):
     for i in range(len(points) - 1):
         if signs[i] != signs[i + 1]:
             low, high = points[i], points[i + 1]
-            for _ in range(150):
+            for _ in range(110):
                 middle = (low + high) / 2
                 low, high = (middle, high) if (loss(middle) > 0) == signs[i] else (low, middle)
             roots.append(low)

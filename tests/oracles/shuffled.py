@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -21,9 +22,9 @@ def clone_pair(n: int, local_epsilon: float) -> tuple[dict, dict]:
     e = mpmath.exp(mpmath.mpf(local_epsilon))
     p, q = Counter(), Counter()
     for clones in range(n):
-        weight = mpmath.binomial(n - 1, clones) * (1 / e) ** clones * (1 - 1 / e) ** (n - 1 - clones)
+        weight = math.comb(n - 1, clones) * (1 / e) ** clones * (1 - 1 / e) ** (n - 1 - clones)
         for a in range(clones + 1):
-            mass = weight * mpmath.binomial(clones, a) / mpmath.mpf(2) ** clones
+            mass = weight * math.comb(clones, a) / mpmath.mpf(2) ** clones
             p[a + 1, clones - a] += mass * e / (e + 1)
             p[a, clones - a + 1] += mass / (e + 1)
             q[a, clones - a + 1] += mass * e / (e + 1)
@@ -108,15 +109,23 @@ def worst_data_set_of_rows(rows: list[list], n: int, epsilon: float):
 
 def third_value(n: int, k: int, local_epsilon: float, epsilon: float):
     """Delta where the other users all hold a third value: counts of 1, 2, 3 and all others."""
+    return positive_part(*_histograms_of_third_value(n, k, local_epsilon, mpmath.mp.prec), epsilon)
+
+
+@functools.cache
+def _histograms_of_third_value(n: int, k: int, local_epsilon: float, precision: int) -> tuple[dict, dict]:
+    """The counts where the first user holds the first value or the second, in this precision."""
     rows = response(k, local_epsilon)
     grouped = [[*row[:3], sum(row[3:], mpmath.mpf(0))] for row in rows[:3]]
-    return positive_part(histogram(grouped, (0, *(2,) * (n - 1))), histogram(grouped, (1, *(2,) * (n - 1))), epsilon)
+    return histogram(grouped, (0, *(2,) * (n - 1))), histogram(grouped, (1, *(2,) * (n - 1)))
 
 
 def blanket(n: int, k: int, local_epsilon: float, epsilon: float):
     """1 / (gamma n) E (sum of T)^+ over all numbers of reports of the blanket."""
     e, x = mpmath.exp(mpmath.mpf(local_epsilon)), mpmath.exp(mpmath.mpf(epsilon))
     p = 1 / (e + k - 1)
+    bases = p, (k - 2) * p, 1 - k * p
+    of_two, of_others, of_blanket = ([base**exponent for exponent in range(n + 1)] for base in bases)
     total = mpmath.mpf(0)
     for m in range(1, n + 1):
         for first in range(m + 1):
@@ -126,9 +135,8 @@ def blanket(n: int, k: int, local_epsilon: float, epsilon: float):
                     continue
                 excess = (e - x) * first + (1 - x * e) * second + (1 - x) * rest
                 if excess > 0:
-                    weight = mpmath.factorial(n) / (mpmath.factorial(first) * mpmath.factorial(second)
-                                                    * mpmath.factorial(rest) * mpmath.factorial(n - m))
-                    total += weight * p ** (first + second) * ((k - 2) * p) ** rest * (1 - k * p) ** (n - m) * excess
+                    number = math.comb(n, m) * math.comb(m, first) * math.comb(m - first, second)
+                    total += number * of_two[first + second] * of_others[rest] * of_blanket[n - m] * excess
     return total / n
 
 

@@ -351,9 +351,14 @@ def _overlap_groups(overlaps: FloatArray, limit: FloatArray) -> tuple[tuple[int,
 
 def _connected(joined: BoolArray) -> IndexArray:
     """The number of the connected component of each vertex, from a symmetric matrix of edges."""
-    from scipy.sparse.csgraph import connected_components
-
-    return np.asarray(connected_components(joined, directed=False)[1], dtype=np.intp)
+    labels = np.full(len(joined), -1, dtype=np.intp)
+    while labels.size and labels.min() < 0:
+        reached, label = np.array([labels.argmin()]), labels.max() + 1
+        labels[reached] = label
+        while reached.size:  # every row of edges is read once
+            reached = np.flatnonzero(joined[reached].any(axis=0) & (labels < 0))
+            labels[reached] = label
+    return labels
 
 
 def _group_rows(p: Components, q: Components, epsilon: FloatArray, rows_of: RowsOf) -> FloatArray:
