@@ -9,7 +9,7 @@ import numpy as np
 from ..base import validate
 from ..base.errors import BackendMissingError, DomainError, ShapeError
 from ..distributions import GaussianMixture
-from ..distributions.fitted_mixtures import mixture_of_fitted
+from ..distributions.other_libraries import mixture_of_fitted
 
 __all__ = ["mixture_from_scipy", "mixture_from_sklearn", "scipy_from_mixture", "sklearn_from_mixture"]
 

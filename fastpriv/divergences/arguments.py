@@ -12,12 +12,13 @@ from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, stacked
 from ..distributions import Density, GaussianMixture, LogRatio, MixtureStack
 from ..sampling.options import Request
+from . import outcomes
 from .one_dimension.quadrature import Deadline
 
 __all__ = ["Dispatch", "Distribution", "dispatch_of", "exact_or_sampled", "is_stack"]
 
 Distribution = GaussianMixture | Density | MixtureStack
-Dispatch = Literal["one dimension", "mixtures", "sampled"]
+Dispatch = Literal["one dimension", "mixtures", "outcomes", "sampled"]
 
 
 def is_stack(p: Any, q: Any = None) -> bool:
@@ -36,6 +37,8 @@ def dispatch_of(p: Any, q: Any) -> Dispatch:
                 "Pass the ratio alone, and what follows by its name: epsilon=, order=."
             )
         return "sampled"
+    if outcomes.are_outcomes(p, q):
+        return "outcomes"
     for name, distribution in (("p", p), ("q", q)):
         if not isinstance(distribution, (GaussianMixture, Density)):
             raise DomainError(
@@ -61,9 +64,15 @@ def exact_or_sampled(
     ``by_reduction`` takes the method for mixtures in d dimensions out of ``reductions.factored_quantities``, and
     ``by_sampling`` makes the estimate with ``monte_carlo``: both are slow to load.
     """
+    if dispatch == "outcomes" and request.forced:
+        raise DomainError(
+            "method must be 'auto' with probabilities of outcomes, which are summed; got one that samples. Drop it."
+        )
     if dispatch != "sampled" and not request.forced:
         method = in_one_dimension
-        if dispatch != "one dimension" or method is None:
+        if dispatch == "outcomes":
+            method = by_reduction(outcomes)
+        elif dispatch != "one dimension" or method is None:
             from .reductions import factored_quantities
 
             method = by_reduction(factored_quantities)

@@ -28,7 +28,7 @@ from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Result
 from ..base.numerics import FloatArray
 from ..distributions import GaussianMixture, MixtureStack
-from ..distributions.fitted_mixtures import takes_fitted_mixtures
+from ..distributions.other_libraries import takes_other_libraries
 
 __all__ = ["MixtureGradient", "divergence_gradient"]
 
@@ -69,7 +69,7 @@ class MixtureGradient(Result):
     q_sigmas: Estimate | None = None
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 def divergence_gradient(
     quantity: str, p: GaussianMixture | MixtureStack, q: GaussianMixture | MixtureStack | None = None, *,
     order: float | None = None, epsilon: float | None = None,

@@ -15,7 +15,7 @@ from ..base.estimate import Estimate, NumberLike, stacked, with_negative_levels
 from ..base.monotone import monotone
 from ..base.numerics import FloatArray
 from ..distributions import GaussianMixture, LogRatio
-from ..distributions.fitted_mixtures import takes_fitted_mixtures
+from ..distributions.other_libraries import takes_other_libraries
 from ..sampling.options import Request, Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, Distribution, dispatch_of, exact_or_sampled, is_stack
 from .one_dimension import monotone_pieces
@@ -27,7 +27,7 @@ _Blocks = Sequence[GaussianMixture]  # independent ones of a product
 _EXACT_METHODS = monotone_pieces.hockey_stick_divergence, lambda reductions: reductions.hockey_stick_divergence
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 @monotone(falling="epsilon")
 def hockey_stick_divergence(
     p: Distribution | LogRatio | _Blocks, q: Distribution | _Blocks | None = None, epsilon: NumberLike = 0.0, *,
@@ -37,7 +37,7 @@ def hockey_stick_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q; or two lists
+    p, q : GaussianMixture, MixtureStack, Density, Pmf or vector; or p a LogRatio, and no q; or two lists
         Any two distributions; neither equal covariances nor a common support are asked for. Of a stack every row is
         answered for: leading axes broadcast, and the last axis of ``epsilon`` belongs to each row. Two lists of as many
         GaussianMixtures are independent blocks of coordinates: P is the product of those of ``p``, Q of those of ``q``.
@@ -106,7 +106,7 @@ def hockey_stick_divergence(
     return _hockey_stick(p, q, epsilon, request, logs=False, both=both)
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 @monotone(falling="epsilon")
 def log_hockey_stick_divergence(
     p: Distribution | LogRatio | _Blocks, q: Distribution | _Blocks | None = None, epsilon: NumberLike = 0.0, *,
@@ -116,7 +116,7 @@ def log_hockey_stick_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q; or two lists
+    p, q : GaussianMixture, MixtureStack, Density, Pmf or vector; or p a LogRatio, and no q; or two lists
         Any two distributions; lists hold independent blocks, as in ``hockey_stick_divergence``.
     epsilon : array_like or Estimate
         In nats, any shape.
@@ -158,7 +158,7 @@ def log_hockey_stick_divergence(
     return _hockey_stick(p, q, epsilon, request, logs=True, both=both)
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 def total_variation(
     p: Distribution | LogRatio | _Blocks, q: Distribution | _Blocks | None = None, *, sampling: Sampling | None = None,
     **options: Unpack[SamplingOptions],
@@ -167,7 +167,7 @@ def total_variation(
 
     Parameters
     ----------
-    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q; or two lists
+    p, q : GaussianMixture, MixtureStack, Density, Pmf or vector; or p a LogRatio, and no q; or two lists
         Any two distributions; lists hold independent blocks, as in ``hockey_stick_divergence``.
     sampling, **options : Sampling, and its fields by name, which override it
         How to sample where nothing exact applies: see ``help(fastpriv.sampling.Sampling)``.

@@ -13,7 +13,7 @@ from ..base.monotone import in_unit, monotone
 from ..base.numerics import FloatArray
 from ..base.parallel import Progress
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
-from ..distributions.fitted_mixtures import takes_fitted_mixtures
+from ..distributions.other_libraries import takes_other_libraries
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, exact_or_sampled
 from .one_dimension import integrals
@@ -21,7 +21,7 @@ from .one_dimension import integrals
 __all__ = ["entropy", "information_of_settings", "label_information", "mutual_information"]
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 @in_unit
 def entropy(
     p: GaussianMixture | MixtureStack, *, certified: bool = False, sampling: Sampling | None = None,
@@ -82,7 +82,7 @@ def entropy(
     )
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 @in_unit
 def label_information(
     p: GaussianMixture | MixtureStack, *, certified: bool = False, sampling: Sampling | None = None,

@@ -10,7 +10,7 @@ from ..base.estimate import Estimate, Information, NumberLike, stacked
 from ..base.monotone import in_unit, monotone
 from ..base.numerics import LOG_2_ABOVE, FloatArray
 from ..distributions import GaussianMixture, LogRatio
-from ..distributions.fitted_mixtures import takes_fitted_mixtures
+from ..distributions.other_libraries import takes_other_libraries
 from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Distribution, dispatch_of, exact_or_sampled, is_stack
 from .one_dimension import integrals, monotone_pieces
@@ -18,7 +18,7 @@ from .one_dimension import integrals, monotone_pieces
 __all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 @in_unit
 def kl_divergence(
     p: Distribution | LogRatio, q: Distribution | None = None, *, both: bool = False, certified: bool = False,
@@ -30,8 +30,10 @@ def kl_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
-        Any weights, means and covariances, thousands of components if need be. Of stacks, which broadcast, every row
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; Pmf or vectors; or p a LogRatio, and no q
+        Any weights, means and covariances, thousands of components if need be. Two vectors are probabilities of the
+        same outcomes, divided by their sums. Frozen distributions of SciPy and mixtures fitted by scikit-learn are
+        read as such: normal ones are certified, others sampled. Of stacks, which broadcast, every row
         is answered for, with the options for each row and ``max_seconds`` for all.
     both : bool, default False
         Also the other direction, from the same samples: the answer is [KL(P||Q), KL(Q||P)], each bounded at the level.
@@ -104,7 +106,7 @@ def kl_divergence(
     )
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 @in_unit
 def jensen_shannon(
     p: Distribution | LogRatio, q: Distribution | None = None, *, certified: bool = False,
@@ -114,7 +116,7 @@ def jensen_shannon(
 
     Parameters
     ----------
-    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; Pmf or vectors; or p a LogRatio, and no q
         Any weights, means and covariances.
     certified : bool, default False
         As for ``kl_divergence``.
@@ -164,7 +166,7 @@ def jensen_shannon(
     )
 
 
-@takes_fitted_mixtures
+@takes_other_libraries
 @in_unit
 @monotone(rising="order")
 def renyi_divergence(
@@ -175,7 +177,7 @@ def renyi_divergence(
 
     Parameters
     ----------
-    p, q : GaussianMixture, MixtureStack or Density, of one dimension; or p a LogRatio, and no q
+    p, q : GaussianMixture, MixtureStack or Density, of one dimension; Pmf or vectors; or p a LogRatio, and no q
         Any weights, means and covariances.
     order : array_like or Estimate
         Positive, of any shape, 2 by default; order 1 is the Kullback-Leibler divergence, order infinity the

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..base import validate
-from ..base.errors import DomainError, ShapeError
+from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray
 from ..base.values import ValueObject
 from ..channels import AnyChannel
 from ..distributions import Density, GaussianMixture, Pmf
 from ..divergences import hockey_stick_divergence
+from ..divergences.outcomes import probabilities_of_outcomes
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.local import ldp_delta
 from .discrete_pairs import DiscretePair
@@ -196,24 +197,12 @@ def _equal_normal_distributions(p: Any, q: Any) -> tuple[float, float] | None:
 
 def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
     """Probabilities of two Pmfs on the union of their points, or of two vectors."""
-    if isinstance(p, Pmf) or isinstance(q, Pmf):
-        for name, side in (("p", p), ("q", q)):
-            validate.instance(name, side, Pmf)
-        points = np.union1d(p.values, q.values)
-        rows = np.zeros((2, points.size))
-        for row, side in zip(rows, (p, q), strict=True):
-            row[np.searchsorted(points, side.values)] = side.probabilities
-    else:
-        if any(item is None or callable(item) or isinstance(item, (str, bytes, Estimate)) for item in (p, q)):
-            return None
-        vectors = [validate.probabilities(name, entry) for name, entry in (("p", p), ("q", q))]
-        if vectors[0].shape != vectors[1].shape:
-            raise ShapeError(
-                f"q must have one probability for each of p, {vectors[0].size}; got {vectors[1].size}. Both must be on "
-                "the same outcomes."
-            )
-        rows = np.stack(vectors)
-    rows = rows[:, (rows > 0.0).any(axis=0)]
+    one_is_pmf = isinstance(p, Pmf) or isinstance(q, Pmf)
+    if not one_is_pmf and any(
+        item is None or callable(item) or isinstance(item, (str, bytes, Estimate)) for item in (p, q)
+    ):
+        return None
+    rows = probabilities_of_outcomes(p, q)
     return DiscretePair(rows[0], rows[1], 1, *(validate.rounded_sum_gap(row) for row in rows))
 
 

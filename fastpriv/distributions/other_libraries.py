@@ -1,4 +1,4 @@
-"""Mixtures that scikit-learn has fitted, wherever a mixture is taken."""
+"""Mixtures that scikit-learn has fitted, and frozen distributions of SciPy, wherever a distribution is taken."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
+from .densities import Density
 from .mixtures import GaussianMixture
 
-__all__ = ["mixture_of_fitted", "takes_fitted_mixtures"]
+__all__ = ["distribution_of_frozen", "mixture_of_fitted", "takes_other_libraries"]
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -35,12 +36,32 @@ def mixture_of_fitted(name: str, fitted: Any) -> GaussianMixture:
     return GaussianMixture(weights, means, np.sqrt(covariances))
 
 
-def takes_fitted_mixtures(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """Let the arguments of a function that are mixtures also be mixtures of scikit-learn, which are read as such."""
+def distribution_of_frozen(name: str, frozen: Any) -> GaussianMixture | Density:
+    """A normal distribution for one of SciPy, in any dimension; a ``Density`` that is sampled for any other."""
+    if hasattr(frozen, "cov_object"):
+        return GaussianMixture([1.0], [frozen.mean], covariances=[frozen.cov])
+    if not hasattr(frozen, "logpdf") or hasattr(frozen, "pmf"):
+        raise DomainError(
+            f"{name} must have a density; got {validate.shown(frozen)}. Pass the vector of its probabilities, "
+            f"{name}.pmf(outcomes), for both."
+        )
+    family = str(frozen.dist.name)
+    if family == "norm":
+        return GaussianMixture.single(float(frozen.mean()), float(frozen.std()))
+    return Density(
+        lambda x: frozen.logpdf(x[:, 0]), lambda rng, n: frozen.rvs(size=n, random_state=rng), dimension=1, name=family,
+        vectorized=True,
+    )
+
+
+def takes_other_libraries(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Let arguments that are distributions also be fits of scikit-learn and frozen distributions of SciPy."""
     names = tuple(inspect.signature(function).parameters)
 
     def converted(name: str, argument: Any) -> Any:
-        return mixture_of_fitted(name, argument) if hasattr(argument, "covariance_type") else argument
+        if hasattr(argument, "covariance_type"):
+            return mixture_of_fitted(name, argument)
+        return distribution_of_frozen(name, argument) if hasattr(argument, "rvs") else argument
 
     @functools.wraps(function)
     def with_fitted(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
