@@ -271,6 +271,7 @@ def test_a_class_whose_density_is_denormal():
     assert np.all(np.isfinite(found.upper))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("model", MODELS)
 def test_several_attributes(model):
     """Releases are drawn; no risk exceeds that of one attribute alone, by the data-processing inequality."""
