@@ -140,12 +140,9 @@ class BandedMatrixMechanism(StructuredSampling):
     Examples
     --------
     >>> from fastpriv.composition import BandedMatrixMechanism
-    >>> mechanism = BandedMatrixMechanism([1.0, 0.5], sigma=2.0, bins=16)
+    >>> mechanism = BandedMatrixMechanism([1.0, 0.5], sigma=2.0, bins=8)
     >>> print(f"{mechanism.delta(1.0, direction='forward'):.1e}")
-    4.7e-08 [4.4e-08, 5.1e-08]
-    >>> sampled = mechanism.sampled_delta(1.0, rng=1)
-    >>> bool(sampled.upper < 1.2 * sampled.value)
-    True
+    1.8e-05 [1.8e-05, 1.9e-05]
     """
 
     __slots__ = _fields = ("coefficients", "sigma", "bins", "sensitivity", "epochs")
@@ -250,8 +247,8 @@ class BandedMatrixMechanism(StructuredSampling):
         Examples
         --------
         >>> from fastpriv.composition import BandedMatrixMechanism
-        >>> mechanism = BandedMatrixMechanism([1.0, 0.5], sigma=1.0, bins=100, epochs=2)
-        >>> found = mechanism.sampled_delta(6.0, rng=1)
+        >>> mechanism = BandedMatrixMechanism([1.0, 0.5], sigma=1.0, bins=20, epochs=2)
+        >>> found = mechanism.sampled_delta(3.0, rng=1)
         >>> found.kind, bool(found.upper < 1.2 * found.value)
         ('statistical', True)
         """

@@ -13,8 +13,6 @@ sum p t^(order - 1), whose exponents err by (16 + 4 n) r (1 + |log p| + |order -
 most; it rises with the order, and is KL at 1. An entry of a hockey-stick sum errs by (8 + 2 n) r (p + e^epsilon q).
 """
 
-# bounds: proved - by the error analysis above
-
 from __future__ import annotations
 
 import math
@@ -73,7 +71,7 @@ def renyi_divergence(p: Any, q: Any, order: float = 1.0, **_: Any) -> Estimate:
 def jensen_shannon(p: Any, q: Any, **_: Any) -> Estimate:
     """JS(P, Q) in nats."""
     first, second = _normalized(p, q)
-    middle: LongDoubleArray = (first + second) / 2
+    middle = ((first + second) / 2).astype(np.longdouble)
     sides = [_kl(side, middle) for side in (first, second)]
     (least, most), (other_least, other_most) = sides
     if first is second:

@@ -176,7 +176,7 @@ def sampled_subset_posterior(
     >>> import numpy as np
     >>> from fastpriv.mechanisms import BatchGradient
     >>> from fastpriv.posteriors import sampled_subset_posterior
-    >>> gradients = np.random.default_rng(1).normal(size=(200, 30))
+    >>> gradients = np.random.default_rng(1).normal(size=(60, 30))
     >>> step = BatchGradient.from_gradients(gradients, 8, sigma=0.05)
     >>> found = sampled_subset_posterior(step.column(step.sample(range(8), rng=2)), rng=3)
     >>> found.map_index, found.mixed

@@ -26,7 +26,7 @@ def arguments(name, count):
     """Ordinary, extreme and invalid numbers for each argument, paired up in different ways."""
     if name.startswith("awgn"):
         dimension = np.array([1.0, 2.0, 3.0, 10.0, 1e6, 1.0, 2.0, 2.0, 5.0, 1.5, 0.0, 1e7, np.nan])
-        radius = np.array([0.5, 3.0, 0.0, 9.0, 40.0, 70.0, 1e-200, 1e9, 1e300, 1.0, 1.0, 1.0, 1.0])
+        radius = np.array([0.5, 3.0, 0.0, 9.0, 40.0, 30.0, 1e-200, 1e9, 1e300, 1.0, 1.0, 1.0, 1.0])
         return [dimension, radius, np.resize([1e-9, 1e-6, 1e-12], radius.size)]
     grid = np.array([0.0, 1e-300, 1e-9, 0.25, 0.5, 1.0 - 2.0**-53, 1.0, 3.0, 40.0, 1e300, np.inf, -0.5, -30.0, np.nan])
     return [np.roll(grid, 3 * k) for k in range(count)] if count > 1 else [grid]

@@ -364,13 +364,14 @@ def test_densities_are_values(jitted):
 
 
 @pytest.mark.parametrize(
-    "law",
-    [Density(given.normal_jitted, given.normal_sampler_jitted, dimension=D),
-     vectorized(given.normal_vectorized, given.normal_sampler, name="normal"),
-     LogRatio(given.log_ratio_vectorized, given.shifted_sampler, dimension=D, vectorized=True)],
+    "make",
+    [lambda: Density(given.normal_jitted, given.normal_sampler_jitted, dimension=D),
+     lambda: vectorized(given.normal_vectorized, given.normal_sampler, name="normal"),
+     lambda: LogRatio(given.log_ratio_vectorized, given.shifted_sampler, dimension=D, vectorized=True)],
     ids=["jitted", "vectorized", "ratio"],
 )
-def test_densities_are_pickled(law):
+def test_densities_are_pickled(make):
+    law = make()
     twin = pickle.loads(pickle.dumps(law))
     assert twin == law
     assert twin.name == law.name

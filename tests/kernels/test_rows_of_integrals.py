@@ -148,7 +148,9 @@ def mixture_of(rng, n, spread, sigma):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60))])
+@pytest.mark.parametrize(
+    "seed", [3, 0, 1, 2, 4, 5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60))]
+)
 def test_one_sigma_contains_the_truth(seed):
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 7)), int(rng.integers(2, 7))

@@ -39,6 +39,14 @@ def kl_of_bernoulli(p, q):
 
 # header; body of main, which prints numbers; what they must be, and how closely
 CASES = {
+    "lmip/fp_lmip_ufuncs.h": (
+        """const double mu = 0.1, *in[] = {&mu};
+        double p;
+        ci_lmip_ldp_saturation_baseline(in, &p, 1);
+        const double q = 1.0 - exp(-mu);
+        printf("%.17g", p * log(p / q) + (1.0 - p) * log((1.0 - p) / (1.0 - q)));""",
+        [0.1], 1e-12,
+    ),
     "gauss/fp_gauss_ufuncs.h": (
         f"""const double r = 0.5, delta = {DELTA!r}, *in[] = {{&r, &delta}};
         double epsilon, log_delta = log(delta), from_log;
@@ -47,14 +55,6 @@ CASES = {
         gaussian_epsilon_from_log_delta_baseline(in_log, &from_log, 1);
         printf("%.17g %.17g", epsilon, from_log);""",
         [1.0, 1.0], 1e-12,
-    ),
-    "lmip/fp_lmip_ufuncs.h": (
-        """const double mu = 0.1, *in[] = {&mu};
-        double p;
-        ci_lmip_ldp_saturation_baseline(in, &p, 1);
-        const double q = 1.0 - exp(-mu);
-        printf("%.17g", p * log(p / q) + (1.0 - p) * log((1.0 - p) / (1.0 - q)));""",
-        [0.1], 1e-12,
     ),
     "mixture/fp_density_solver.h": (
         """const double x[] = {0.0, 3.0}, mean = 0.0, inverse = 1.0, constant = -0.5 * log(2.0 * FP_PI);

@@ -21,7 +21,7 @@ from fastpriv.studies.membership import (
 
 BITS = np.random.default_rng(1).random((30, 40)) < np.random.default_rng(2).uniform(0.1, 0.5, 40)
 PANEL, REFERENCES = Panel(BITS[:8]), Panel(BITS[8:])
-RELEASES, BLOCKS = 2000, 50
+RELEASES, BLOCKS = 1000, 50
 MODELS = {
     "Gaussian": FrequencyRelease(PANEL, BernoulliMembership(0.5), GaussianNoise(0.25)),
     "Laplace, clipped": FrequencyRelease(PANEL, FixedSizeMembership(3), LaplaceNoise(0.3), clip=True),

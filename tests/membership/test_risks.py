@@ -29,7 +29,7 @@ class Truth:
 
     def __init__(self, column, prior, noise, clip):
         people = len(column)
-        self.people, self.clip = people, clip
+        self.people, self.clip, self.joint_at = people, clip, {}
         self.normal = isinstance(noise, GaussianNoise)
         every = [b for b in itertools.product((0, 1), repeat=people) if any(b)]
         if isinstance(prior, FixedSizeMembership):
@@ -64,7 +64,10 @@ class Truth:
         return exp(z) / 2 if z < 0 else 1 - exp(-z) / 2
 
     def joint(self, r):
-        return [w * self.density(r, i) for i, w in enumerate(self.weights)]
+        """Joint probabilities at a node; the integrals of the joint risk and of every person have the same nodes."""
+        if r not in self.joint_at:
+            self.joint_at[r] = [w * self.density(r, i) for i, w in enumerate(self.weights)]
+        return self.joint_at[r]
 
     def atoms(self):
         """The vectors of joint probabilities of the atoms, if there are any."""
@@ -268,6 +271,7 @@ def test_a_class_whose_density_is_denormal():
     assert np.all(np.isfinite(found.upper))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("model", MODELS)
 def test_several_attributes(model):
     """Releases are drawn; no risk exceeds that of one attribute alone, by the data-processing inequality."""

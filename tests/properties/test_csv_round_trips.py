@@ -52,7 +52,7 @@ def test_text_is_read_back_where_the_separator_is_given(table):
             assert found.tolist() == [row[place] for row in rows]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(tables())
 def test_text_is_read_back_or_refused(table):
     names, rows, dialect = table
@@ -71,7 +71,7 @@ def test_text_is_read_back_or_refused(table):
 NUMBER = st.floats(-1e9, 1e9).map(lambda x: round(x, 3)).map(repr)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(tables(NUMBER), st.sampled_from(".,"))
 def test_numbers_are_read_back_or_refused(table, decimal):
     names, rows, dialect = table

@@ -1,5 +1,7 @@
 """The forms of a density agree with each other and with GaussianMixture, and draws depend on their stream alone."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given as drawn
@@ -14,13 +16,21 @@ from kernels.lock import lets_others_run
 from oracles import user_densities as given
 from oracles.user_densities import D
 
-JITTED = Density(given.normal_jitted, given.normal_sampler_jitted, dimension=D)
-COMPILED = Density(given.normal_plain, given.normal_sampler, dimension=D, jit=True)
 PLAIN = Density(given.normal_plain, given.normal_sampler, dimension=D)
 VECTORIZED = Density(given.normal_vectorized, given.normal_sampler, dimension=D, vectorized=True)
 RATIO = LogRatio(given.log_ratio_vectorized, given.shifted_sampler, dimension=D, sampler_q=given.normal_sampler,
                  vectorized=True)
 MIXTURE = GaussianMixture.single([0.0] * D, 1.0)
+
+
+@cache  # compiled when a test uses them, and not in every process that collects tests
+def jitted():
+    return Density(given.normal_jitted, given.normal_sampler_jitted, dimension=D)
+
+
+@cache
+def compiled():
+    return Density(given.normal_plain, given.normal_sampler, dimension=D, jit=True)
 
 
 def tile(seed, n):
@@ -33,11 +43,11 @@ def test_all_forms_agree(seed, n):
     x = tile(seed, n)
     kept = x.copy()
     want = MIXTURE.log_density(x.T) if n else np.empty(0)
-    assert (JITTED.form, COMPILED.form, PLAIN.form, VECTORIZED.form) == ("jitted", "jitted", "plain", "vectorized")
-    for law in (JITTED, COMPILED, PLAIN, VECTORIZED):
+    assert (jitted().form, compiled().form, PLAIN.form, VECTORIZED.form) == ("jitted", "jitted", "plain", "vectorized")
+    for law in (jitted(), compiled(), PLAIN, VECTORIZED):
         np.testing.assert_allclose(law.evaluate(x), want, rtol=1e-14, err_msg=repr(law))
         np.testing.assert_array_equal(law.log_density(x.T), law.evaluate(x))
-    np.testing.assert_array_equal(COMPILED.evaluate(x), PLAIN.evaluate(x))
+    np.testing.assert_array_equal(compiled().evaluate(x), PLAIN.evaluate(x))
     np.testing.assert_allclose(RATIO.evaluate(x), given.shifted_vectorized(x.T.copy()) - want, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(x, kept)  # the vectorised function overwrites what it is given
 
@@ -46,12 +56,13 @@ def test_any_layout_of_a_tile_is_taken():
     x = tile(3, 60)
     x.setflags(write=False)
     for view in (x[:, ::2], x[:, 5:9], x[::-1], np.asfortranarray(x), x, x.astype(np.float32)):
-        for law in (JITTED, VECTORIZED, PLAIN):
+        for law in (jitted(), VECTORIZED, PLAIN):
             np.testing.assert_array_equal(law.evaluate(view), law.evaluate(np.array(view, dtype=float, order="C")))
 
 
-@pytest.mark.parametrize("law", [JITTED, VECTORIZED], ids=["jitted", "plain"])
-def test_draws_depend_on_their_stream_alone(law):
+@pytest.mark.parametrize("make", [jitted, lambda: VECTORIZED], ids=["jitted", "plain"])
+def test_draws_depend_on_their_stream_alone(make):
+    law = make()
     key = root(11)
     tasks = [(stream_words(key, (0, k), 4), 50 + k) for k in range(24)]
 
@@ -74,24 +85,24 @@ def test_draws_depend_on_their_stream_alone(law):
 def test_the_loops_release_the_gil():
     n = 200_000
     stream = stream_words(root(2), (), 4)
-    x = JITTED.draw(stream, n)
-    assert lets_others_run(lambda: JITTED.evaluate(x), 1000)
-    assert lets_others_run(lambda: JITTED.draw(stream, n), 1000)
+    x = jitted().draw(stream, n)
+    assert lets_others_run(lambda: jitted().evaluate(x), 1000)
+    assert lets_others_run(lambda: jitted().draw(stream, n), 1000)
 
 
 def test_jitted_draws_are_those_of_numpy():
     stream = stream_words(root(5), (), 4)
     np.testing.assert_array_equal(
-        JITTED.draw(stream, 100), np.random.default_rng(stream).standard_normal((100, D)).T
+        jitted().draw(stream, 100), np.random.default_rng(stream).standard_normal((100, D)).T
     )
-    np.testing.assert_array_equal(VECTORIZED.draw(stream, 100), JITTED.draw(stream, 100))
+    np.testing.assert_array_equal(VECTORIZED.draw(stream, 100), jitted().draw(stream, 100))
 
 
 def test_samples_repeat_by_their_seed():
-    np.testing.assert_array_equal(JITTED.sample(5, rng=3), JITTED.sample(5, rng=3))
-    assert JITTED.sample(5, rng=3).shape == (5, D)
+    np.testing.assert_array_equal(jitted().sample(5, rng=3), jitted().sample(5, rng=3))
+    assert jitted().sample(5, rng=3).shape == (5, D)
     generator = np.random.default_rng(3)
-    assert (JITTED.sample(5, rng=generator) != JITTED.sample(5, rng=generator)).all()
+    assert (jitted().sample(5, rng=generator) != jitted().sample(5, rng=generator)).all()
 
 
 def test_both_sides_of_a_ratio_are_drawn():

@@ -9,7 +9,7 @@ from fastpriv import bac_capacity, special
 from fastpriv.capacity import binary_entropy
 
 SLACK = 8e-15  # twice the stated error of a value
-quick = settings(max_examples=300, deadline=None)
+quick = settings(max_examples=150, deadline=None)
 
 ratios = st.floats(-300, 150).map(lambda x: 10**x) | st.floats(1e-3, 1e3)
 budgets = st.just(0.0) | st.floats(-300, 300).map(lambda x: 10**x) | st.floats(0, 1e3)

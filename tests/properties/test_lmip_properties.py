@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fastpriv import bac_capacity, special
 
 SLACK = 1e-14
-quick = settings(max_examples=300, deadline=None)
+quick = settings(max_examples=150, deadline=None)
 
 budgets = st.floats(1e-300, 1) | st.just(0.0) | st.floats(-300, 0).map(lambda x: 10**x)
 losses = st.just(0.0) | st.floats(0, 8) | st.floats(-300, 3).map(lambda x: 10**x)

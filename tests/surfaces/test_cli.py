@@ -37,13 +37,13 @@ def inside(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_default_run_tabulates_the_ages(inside):
-    done = run("assess", *SMALL, cwd=inside)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert "What does one noisy release of 'age' leak?" in done.stdout
-    assert "32,561 records, 73 values from 17 to 90" in done.stdout
-    assert "Noise that a target needs" in done.stdout
+def test_the_default_run_tabulates_the_ages(inside, capsys):
+    assert main(["assess", *SMALL]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "What does one noisy release of 'age' leak?" in said.out
+    assert "32,561 records, 73 values from 17 to 90" in said.out
+    assert "Noise that a target needs" in said.out
     assert sorted(os.listdir(inside / "fastpriv-report")) == [
         "assessment.csv", "assessment.html", "assessment.json", "assessment.parquet", "assessment.png",
     ]

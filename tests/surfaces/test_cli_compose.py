@@ -280,7 +280,7 @@ def test_bad_files(tmp_path, monkeypatch, capsys, name, content, text):
         ("--step allocation sigma=2 steps=3", "allocation", {"steps": 3}),
         ("--step balls_in_bins sigma=2 bins=3 epochs=2", "balls_in_bins", {"bins": 3, "epochs": 2}),
         ("--step banded_matrix sigma=2 bins=3 coefficients=1\u00a00.5", "banded_matrix", {"bins": 3}),
-        ("--step allocated steps=6 times=2 base=laplace scale=2", "allocated", {"times": 2, "base": "laplace"}),
+        ("--step allocated steps=3 times=2 base=laplace scale=2", "allocated", {"times": 2, "base": "laplace"}),
         ("--step cyclic_poisson sigma=2 steps=9 rate=.1 separation=2 coefficients=1\u00a00.5", "cyclic_poisson",
          {"separation": 2, "relation": "add_or_remove"}),
         ("--step separated sigma=2 steps=9 rate=.1 separation=2 coefficients=1\u00a00.5", "separated", {"steps": 9}),

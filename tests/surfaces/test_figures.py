@@ -65,6 +65,7 @@ def test_text_stays_inside_the_page(report):
 def test_pyplot_is_not_loaded():
     code = (
         "import sys, fastpriv; fastpriv.assess([1, 2], sigma=1, epsilon=[1, 2]).plot(); "
+        "papers = fastpriv.studies.papers; papers.paper_panel(papers.paper(2)['figure2']); "
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

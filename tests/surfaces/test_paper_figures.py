@@ -307,14 +307,6 @@ def test_an_interruption_inside_exec_ends_with_130_too(tmp_path):
     assert ended.stderr.startswith("fastpriv: error: interrupted; ")
 
 
-def test_pyplot_is_not_loaded():
-    code = (
-        "import sys, fastpriv; fastpriv.studies.papers.paper_panel(fastpriv.studies.papers.paper(2)['figure2']); "
-        "sys.exit('matplotlib.pyplot' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False, env=HERE).returncode == 0
-
-
 @pytest.mark.slow
 def test_the_whole_run_writes_eight_files(tmp_path):
     subprocess.run([sys.executable, "-m", "fastpriv", "figures", "all"], cwd=tmp_path, env=HERE, check=True)

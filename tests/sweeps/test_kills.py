@@ -54,8 +54,8 @@ def test_a_sweep_goes_on_from_a_file_without_tables(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("times", "side", "n_jobs"), [(2, 30, 1), pytest.param(20, 100, 1, marks=pytest.mark.slow),
-                                  pytest.param(20, 100, 2, marks=pytest.mark.slow)],
+    ("times", "side", "n_jobs"), [(2, 30, 1), pytest.param(12, 100, 1, marks=pytest.mark.slow),
+                                  pytest.param(12, 100, 2, marks=pytest.mark.slow)],
 )
 def test_a_sweep_killed_at_random_moments_ends_with_the_same_table(tmp_path, times, side, n_jobs):
     draws, store = random.Random(times), tmp_path / "store"

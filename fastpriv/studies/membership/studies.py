@@ -151,7 +151,7 @@ class AttackOutcome(Result):
     >>> from fastpriv.membership import GaussianNoise, FixedSizeMembership, Panel, StudyOptions, attack_study
     >>> panel, others = Panel([[1, 0, 1], [0, 1, 0]]), Panel([[0, 0, 0], [1, 1, 1], [1, 0, 0]])
     >>> prior, noise = FixedSizeMembership(1), {"noise": GaussianNoise(0.3)}
-    >>> study = attack_study(panel, others, prior, noise, StudyOptions(n_releases=200), rng=1)
+    >>> study = attack_study(panel, others, prior, noise, StudyOptions(attacks=["bayes"], n_releases=200), rng=1)
     >>> study["noise", "bayes"].attack
     'Bayes'
     """
