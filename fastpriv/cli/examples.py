@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "it stands: columns, a channel, steps, scores, mixtures, genotypes, pictures, a sweep."
     )
     parser.add_argument("directory", metavar="DIR", help="directory for the files; made if it is not there")
-    parser.epilog = "Example: fastpriv examples demo && cd demo && fastpriv assess people.csv --column income"
+    parser.epilog = "Example: fastpriv examples demo"
     parser.set_defaults(run=run, interrupted="complete files stay.")
 
 

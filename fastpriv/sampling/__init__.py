@@ -3,3 +3,7 @@
 from .options import Sampling
 
 __all__ = ["Sampling"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

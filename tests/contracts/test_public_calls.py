@@ -20,11 +20,11 @@ LN2 = math.log(2.0)
 OTHER_WORDS = r"must be an? (integer|list|pair|function|sequence)|must be finite numbers; got None"
 # Their values are looked at when a posterior or an accuracy asks for them, or they hold what others have computed.
 NOT_LOOKED_AT = {"DenseLikelihood", "ProductLikelihood", "robust_accuracy", "Reconstruction", "RecoveredLabels",
-                 "LeakageDesign", "TextTable"}
+                 "LeakageDesign", "Selected", "TextTable"}
 # A vast array is refused in the words of NumPy, since it is copied before its size is looked at.
 COPIED = {"channel_capacity", "maximal_leakage", "ProductLikelihood", "PmfStack", "robust_accuracy", "match_to_pool",
           "CombinedReleases.log_likelihood", "CombinedReleases.pooled"}
-PAIRS = {"composition_from_opacus", "ci_lmip_from_dp_curve"}  # their sequences are records, not arrays
+PAIRS = {"Selected", "composition_from_opacus", "ci_lmip_from_dp_curve"}  # their sequences are records, not arrays
 TAKES_LONG = {"BandedMatrixMechanism.sampled_delta", "paper_figure"}
 SEARCHES_LONG = {("least_sigma", "count")}
 LIMITS = {"pi_min": 0.5, "relative_error": 1.0, "probability": 1.0, "log probability": 0.0}

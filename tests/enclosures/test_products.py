@@ -8,6 +8,7 @@ from mpmath import mp, mpf
 
 from fastpriv import DomainError, GaussianMixture, LaplaceMechanism, compose, hockey_stick_divergence, total_variation
 from fastpriv.divergences import log_hockey_stick_divergence
+from fastpriv.errors import ShapeError
 from fastpriv.risk import trade_off_curve
 from oracles import gaussian_pairs, products
 
@@ -185,7 +186,7 @@ def test_errors():
             hockey_stick_divergence(*wrong, 1.0)
     with pytest.raises(DomainError, match="p must be a list of GaussianMixtures, as many as in the other list"):
         total_variation([1.0, 2.0], p)
-    with pytest.raises(DomainError, match="p must be a GaussianMixture or a Density"):
+    with pytest.raises(ShapeError, match="p must have at least one entry"):
         total_variation([], [])
     with pytest.raises(DomainError, match="p must be a list of GaussianMixtures"):
         log_hockey_stick_divergence(q, p)

@@ -18,7 +18,7 @@ def commands():
     tests of their own."""
     for page in sorted(DOCS.glob("*.md")):
         for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
-            for line in block.splitlines():
+            for line in block.replace("\\\n", "").splitlines():
                 words = shlex.split(line, comments=True) if line.startswith("fastpriv ") else []
                 if len(words) > 2 and "--merge" not in words:
                     yield pytest.param(words[1:], id=f"{page.stem}: {shlex.join(words[1:])}",
