@@ -1,4 +1,4 @@
-"""The examples of docs/composition.md, sampling.md and adapters.md run, and the table of steps is one."""
+"""The examples of docs/composition.md and of four other pages run, and the table of steps is one."""
 
 import doctest
 import re
@@ -42,4 +42,10 @@ def test_the_table_of_the_document(tmp_path):
 def test_examples_of_the_page_of_noise_levels():
     found = doctest.testfile(str(DOCUMENT.with_name("noise_level.md")), module_relative=False)
     assert found.attempted > 20
+    assert found.failed == 0
+
+
+def test_examples_of_the_page_for_users_of_other_tools():
+    found = doctest.testfile(str(DOCUMENT.with_name("coming_from.md")), module_relative=False)
+    assert found.attempted > 10
     assert found.failed == 0
