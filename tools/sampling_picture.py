@@ -43,10 +43,8 @@ def main() -> None:
     curves = [scheme.log_delta(EPSILON) for scheme in schemes.values()]
     title = "Eight steps, 64 records, batches of 8, sigma 2"
     ax = figures.profile(curves, EPSILON, labels=list(schemes), title=title)
-    ax.figure.set_size_inches(9.5, 4.6)
+    ax.figure.set_size_inches(7.6, 5.4)
     ax.set_ylim(LEAST_DELTA, 1.0)
-    ax.get_legend().set_loc("upper left")
-    ax.get_legend().set_bbox_to_anchor((1.0, 1.0))
     write_picture(FILE, ax.figure, "png", 110)
 
 

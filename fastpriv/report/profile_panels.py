@@ -13,7 +13,7 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray, rounded_up
-from .style import ALERT, INK, label, panel, positive, shade
+from .style import ALERT, INK, label, legend_below, panel, positive, shade
 
 __all__ = ["composed_profile", "profile"]
 
@@ -105,7 +105,7 @@ def profile(
             ax.plot(x, value, **look)
     _scale_axes(ax, pairs)
     if names is not None:
-        legend = ax.legend(frameon=False, fontsize=9.5, handlelength=2.6)
+        legend = legend_below(ax, handlelength=2.6)
         for text in legend.get_texts():
             text.set(parse_math=False, usetex=False, fontfamily=families)
     ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\delta$ (probability)")
@@ -230,8 +230,7 @@ def composed_profile(
         _draw_accountant(ax, (k, len(answers)), answer, (x, lower, upper), floor)
     ax.set(xlabel="epsilon (nats)", ylabel="delta", ylim=(floor, 0.0 + 0.02 * abs(floor)))
     _write_powers(ax, floor)
-    legend = ax.legend(frameon=False, fontsize=8.5, loc="lower left" if answers else "upper right")
-    for text in legend.get_texts():
+    for text in legend_below(ax).get_texts():
         text.set(parse_math=False, usetex=False)
     return label(title, _COMPOSED_TITLE_WIDTH)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...base.table import bracket_texts
 from ...report import Details, Pictures, TextTable, kind_meanings, page, panels_of_assessment, panels_of_comparison
+from ...report.style import legend_below
 from . import summary
 from .quantities import QUANTITIES
 
@@ -94,7 +95,7 @@ def _caption(report: Any) -> str:
 def _with_legend(draw: Callable[[], Any]) -> Any:
     ax = draw()
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        ax.legend(frameon=False, fontsize=9)
+        legend_below(ax)
     return ax
 
 

@@ -124,9 +124,9 @@ def save_leakage(
     paths = study.write_files(folder, "leakage")
     if figure is not None:
         panels = style.new_figure((2 * _PANEL[0], _PANEL[1]))
+        panels.set_layout_engine("constrained")
         for k, quantity in enumerate(("c1", "recovered"), start=1):
             estimates_against_noise(study, panels.add_subplot(1, 2, k), quantity=quantity)
-        panels.tight_layout()
         paths.append(write_picture(folder / f"leakage.{figure}", panels, figure, _DPI))
         if data.shape is not None:
             picture = reconstruction_figure(study, data)

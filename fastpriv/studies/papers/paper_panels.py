@@ -109,7 +109,7 @@ def _draw(figure: PaperFigure, unit: str, ax: Any) -> Any:
     ax.set(xscale="log", yscale="log", ylabel=_Y_LABELS[unit])
     if unit == "probability":
         ax.set_ylim(1e-8, 2.0)
-    ax.legend(handles=handles, frameon=False, fontsize=7.5, loc="lower left" if unit != "1" else "upper right")
+    style.legend_below(ax, handles=handles)
     return style.styled(ax, texts_of("figures")[figure.name]["title"])
 
 
