@@ -361,8 +361,9 @@ def comparison(report: Any) -> Any:
     )
     for row, name in zip(grid, names, strict=True):
         for ax, (_, draw) in zip(row, panels_of_comparison(report, name), strict=True):
-            draw(ax)
-            ax.set_xlabel("")
+            draw(ax).set_xlabel("")
+            if (legend := ax.get_legend()) is not None:  # the figure has one for all
+                legend.remove()
     for ax in grid[-1]:
         ax.set_xlabel(r"LDP $\varepsilon$ at $\delta = 10^{-5}$ (nats)")
     handles = dict(zip(*grid[0][0].get_legend_handles_labels()[::-1], strict=True))
@@ -421,6 +422,8 @@ def panels_of_comparison(report: Any, column_name: str) -> list[tuple[str, Calla
             else:
                 ax.set_yscale("log")
             ax.set(xscale="log", xlabel=r"LDP $\varepsilon$ at $\delta = 10^{-5}$ (nats)", ylabel=unit)
+            if len(mechanisms) > 1:
+                legend_below(ax)
             return f"{name}: {title}", font
 
         return f"{column_name}: {title} over the LDP epsilon at delta = 1e-5, one line a mechanism", draw

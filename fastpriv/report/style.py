@@ -29,7 +29,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -41,8 +41,8 @@ from ..base.escaping import escaped, has_shape, shortened
 from ..base.numerics import FloatArray
 
 __all__ = [
-    "ALERT", "BAR", "FAINT", "INK", "axes_or_new", "check_result", "label", "legend_below", "new_figure", "panel",
-    "positive", "shade", "styled",
+    "ALERT", "BAR", "FAINT", "INK", "axes_or_new", "check_result", "figure_of_panels", "label", "legend_below",
+    "new_figure", "panel", "positive", "shade", "styled",
 ]
 
 # Colours: of text and lines, of what is in the background, of bars, of what is false or broken.
@@ -57,23 +57,42 @@ _AX_TEXT = (
 _RETURNS_TEXT = "\nReturns\n-------\nmatplotlib.axes.Axes\n"
 _PALETTE_END = 0.85  # of viridis, whose last colours are too light on white
 # Size of the texts of a legend, and width of what is beside a text and of a character, in points.
-_LEGEND_FONT, _LEGEND_WIDTHS = 8.5, (48.0, 5.0)
+_LEGEND_FONT, _LEGEND_WIDTHS = 8.5, (43.0, 5.0)
 # bound: none - decades of a logarithmic axis with linear ticks, with ticks 1, 2 and 5; its ends with plain numbers
 _LINEAR_DECADES, _DENSE_DECADES, _LEAST_PLAIN, _LARGEST_PLAIN = 0.6, 1.5, 0.9e-3, 1.1e5
 
 
-def new_figure(size: tuple[float, float]) -> Any:
-    """Make an empty white figure of this size in inches, which is pyplot's current one where pyplot is in use."""
+def new_figure(size: tuple[float, float], panel: bool = False) -> Any:
+    """Make an empty white figure of this size in inches, which is pyplot's current one where pyplot is in use.
+
+    A notebook shows what is returned to it if that is a figure, and pyplot's figures if it is axes, as of a ``panel``.
+    """
+    is_notebook = "ipykernel" in sys.modules
     try:
-        if "ipykernel" in sys.modules or "matplotlib.pyplot" in sys.modules:
-            from matplotlib.pyplot import figure as make_figure
-        else:
-            from matplotlib.figure import Figure as make_figure
+        if is_notebook or "matplotlib.pyplot" in sys.modules:
+            from matplotlib import pyplot
+
+            figure = pyplot.figure(figsize=size, facecolor="white")
+            if is_notebook and not panel:
+                pyplot.close(figure)
+            return figure
+        from matplotlib.figure import Figure
     except ImportError:
         raise BackendMissingError(
             "matplotlib must be installed to draw; got none. Run: pip install 'fastpriv[figures]'"
         ) from None
-    return make_figure(figsize=size, facecolor="white")
+    return Figure(figsize=size, facecolor="white")
+
+
+def figure_of_panels(draws: Sequence[Callable[[Any], Any]], size: tuple[float, float]) -> Any:
+    """Draw panels, functions of axes, in one figure, two side by side; ``size`` is that of each in inches."""
+    columns = min(2, len(draws))
+    rows = -(-len(draws) // columns)
+    figure = new_figure((size[0] * columns, size[1] * rows))
+    figure.set_layout_engine("constrained")
+    for k, draw in enumerate(draws, start=1):
+        draw(figure.add_subplot(rows, columns, k))
+    return figure
 
 
 def panel(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,7 +121,7 @@ def panel(draw: Callable[..., Any]) -> Callable[..., Any]:
 def axes_or_new(ax: Any) -> Any:
     """Return ``ax`` if it is axes of matplotlib, or new ones in a figure of their own for None."""
     if ax is None:
-        figure = new_figure(_PANEL_SIZE)
+        figure = new_figure(_PANEL_SIZE, panel=True)
         figure.set_layout_engine("constrained")
         return figure.add_subplot()
     if not hasattr(ax, "get_figure") or not hasattr(ax, "set_xscale"):

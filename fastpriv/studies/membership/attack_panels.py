@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ...base.numerics import rounded_down
 from ...report import style
 
 __all__ = ["attack_figure", "roc_axes", "roc_curves"]
 
-_PANEL = (5.4, 4.8)  # inches
+_PANEL = (5.4, 5.2)  # inches
 _LEAST_RATE = 1e-3  # left end of the logarithmic axis of false-positive rates
 _POINTS = 400  # of a drawn curve: steps finer than a line is wide
 _WIDTHS = (3.2, 1.4)  # of the first and the last curve, in points: those under others stay visible
@@ -40,7 +42,8 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
             ax.fill_between(grid, lower, upper, color=colour, alpha=0.1, lw=0, label=f"band of {text}")
             unresolved = grid[(lower == 0.0) & (height > 0.0)].max(initial=0.0)
             if unresolved:
-                note = f"The band begins at 0 up to FPR {unresolved:.2g}:\ntoo few non-members to certify lower rates"
+                note = f"The band begins at 0 up to FPR {rounded_down(unresolved, 2)}:\n"
+                note += "too few non-members to certify lower rates"
     ax.set(xscale="log", xlim=(_LEAST_RATE, 1.0), ylim=(0.0, 1.01))
     ax.set(xlabel="false-positive rate", ylabel="true-positive rate")
     style.legend_below(ax, title=note)
@@ -49,14 +52,9 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
 
 def attack_figure(study: Any) -> Any:
     """One picture of the study: the ROC curves of each defence."""
-    defences = study.defences()
-    columns = min(2, len(defences))
-    rows = -(-len(defences) // columns)
-    figure = style.new_figure((_PANEL[0] * columns, (_PANEL[1] + 0.4) * rows))
-    figure.set_layout_engine("constrained")
-    for k, defence in enumerate(defences, start=1):
-        roc_axes(roc_curves(study, defence), defence, figure.add_subplot(rows, columns, k))
-    return figure
+    return style.figure_of_panels(
+        [partial(roc_axes, roc_curves(study, defence), defence) for defence in study.defences()], _PANEL
+    )
 
 
 def roc_curves(study: Any, defence: str) -> list[tuple[str, Any]]:
