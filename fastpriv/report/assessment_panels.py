@@ -356,9 +356,7 @@ def comparison(report: Any) -> Any:
     height = 1.25 + 2.75 * len(names)
     figure = new_figure((_PAGE_WIDTH, height))
     grid = figure.subplots(len(names), len(_SWEEP_QUANTITIES), squeeze=False)
-    figure.subplots_adjust(
-        left=0.065, right=0.985, top=1 - 1.25 / height, bottom=0.55 / height, wspace=0.24, hspace=0.5
-    )
+    figure.set_layout_engine("constrained", rect=(0.01, 0.01, 0.975, 0.99 - 0.9 / height), hspace=0.08, wspace=0.06)
     for row, name in zip(grid, names, strict=True):
         for ax, (_, draw) in zip(row, panels_of_comparison(report, name), strict=True):
             draw(ax).set_xlabel("")
@@ -371,10 +369,10 @@ def comparison(report: Any) -> Any:
         handles.values(), handles.keys(), loc="upper right", bbox_to_anchor=(0.985, 1 - 0.42 / height),
         ncols=len(handles), frameon=False, fontsize=9.5,
     )
-    figure.text(0.065, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK)
+    figure.text(0.016, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK)
     source, font = label(", ".join(dict.fromkeys(assessment.source for assessment in report)), _SWEEP_SOURCE_WIDTH)
     text = f"{source}; upper bounds, hollow where no more than a bound is known"
-    figure.text(0.065, 1 - 0.7 / height, text, fontsize=10.5, color=INK, **font)
+    figure.text(0.016, 1 - 0.7 / height, text, fontsize=10.5, color=INK, **font)
     return figure
 
 

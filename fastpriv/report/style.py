@@ -162,24 +162,27 @@ def styled(ax: Any, title: str, **text: Any) -> Any:
     return ax
 
 
-def legend_below(ax: Any, drop: float = 36.0, **keywords: Any) -> Any:
-    """Draw the legend below the axes, where no curve is, in as many columns as fit; return it.
+def legend_below(ax: Any, drop: float = 36.0, plain: bool = False, **keywords: Any) -> None:
+    """Draw the legend below the axes, where no curve is, in as many columns as fit.
 
-    ``drop`` is its distance from the axes, with room for the labels of ticks and axis, in points.
+    ``drop`` is its distance from the axes, with room for the labels of ticks and axis, in points; in ``plain`` texts a
+    dollar sign is a dollar sign.
     """
     from matplotlib.transforms import ScaledTranslation
 
     handles = keywords.get("handles") or ax.get_legend_handles_labels()[0]
-    plain = [re.sub(r"\\\w+|\$", "", handle.get_label()).split("\n") for handle in handles]
-    widths = [_LEGEND_WIDTHS[0] + _LEGEND_WIDTHS[1] * max(map(len, lines)) for lines in plain]
+    texts = [re.sub(r"\\\w+|\$", "", handle.get_label()).split("\n") for handle in handles]
+    widths = [_LEGEND_WIDTHS[0] + _LEGEND_WIDTHS[1] * max(map(len, lines)) for lines in texts]
     figure = ax.get_figure()
     room = 72.0 * ax.bbox.width / figure.dpi
     fitting = (n for n in range(len(widths), 1, -1) if sum(map(max, np.array_split(widths, n))) <= room)
     below = ax.transAxes + ScaledTranslation(0.0, -drop / 72.0, figure.dpi_scale_trans)
-    return ax.legend(
+    legend = ax.legend(
         loc="upper left", bbox_to_anchor=(0.0, 0.0), bbox_transform=below, borderaxespad=0.0, ncols=next(fitting, 1),
         frameon=False, fontsize=_LEGEND_FONT, title_fontsize=_LEGEND_FONT, alignment="left", **keywords,
     )
+    for text in legend.get_texts() if plain else ():
+        text.set(**label("")[1])
 
 
 def _label_logarithmic(axis: Any) -> None:
@@ -191,7 +194,7 @@ def _label_logarithmic(axis: Any) -> None:
 
     low, high = sorted(getattr(axis.axes, f"get_{axis.axis_name}lim")())
     if high < 1.5 * low:
-        low, high = 0.5 * math.sqrt(low * high), 2.0 * math.sqrt(low * high)
+        low, high = 0.4 * math.sqrt(low * high), 2.5 * math.sqrt(low * high)
         axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
     decades = math.log10(high / low)
     axis.set_minor_formatter(NullFormatter())
