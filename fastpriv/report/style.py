@@ -198,7 +198,7 @@ def _label_logarithmic(axis: Any) -> None:
         axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
     decades = math.log10(high / low)
     axis.set_minor_formatter(NullFormatter())
-    if decades <= _LINEAR_DECADES + 1e-9:
+    if decades <= _LINEAR_DECADES:
         axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         axis.set_minor_locator(NullLocator())
     elif decades <= _DENSE_DECADES:

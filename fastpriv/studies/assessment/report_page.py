@@ -63,7 +63,7 @@ def _comparison_sections(comparison: Any) -> dict[str, list[Any]]:
         sections[name] = [
             dict(summary.column_facts(assessments)),
             _upper_bounds(summary.comparison_table(assessments)),
-            Pictures(panels_of_comparison(comparison, name), _SWEEP_CAPTION),
+            Pictures([(draw, text) for text, draw in panels_of_comparison(comparison, name)], _SWEEP_CAPTION),
             *(Details(f"Values with both bounds: {item.mechanism}", [_quantities_table(item)]) for item in assessments),
             _quantity_meanings(*assessments),
         ]
