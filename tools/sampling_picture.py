@@ -6,6 +6,7 @@
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from fastpriv import GaussianMechanism, compose, figures
 from fastpriv.base.files import write_picture
@@ -42,12 +43,10 @@ def main() -> None:
     }
     curves = [scheme.log_delta(EPSILON) for scheme in schemes.values()]
     title = "Eight steps, 64 records, batches of 8, sigma 2"
-    ax = figures.profile(curves, EPSILON, labels=list(schemes), title=title)
-    ax.figure.set_size_inches(9.5, 4.6)
+    figure = Figure(figsize=(9.5, 5.4), layout="constrained")
+    ax = figures.profile(curves, EPSILON, labels=list(schemes), title=title, ax=figure.add_subplot())
     ax.set_ylim(LEAST_DELTA, 1.0)
-    ax.get_legend().set_loc("upper left")
-    ax.get_legend().set_bbox_to_anchor((1.0, 1.0))
-    write_picture(FILE, ax.figure, "png", 110)
+    write_picture(FILE, figure, "png", 110)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,11 @@ import math
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TextIO
+from typing import IO, Any, Literal, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ from .escaping import spreadsheet_row
 __all__ = [
     "FileArray", "NpyHeader", "atomic_write", "changed_file", "check_writable_file", "explain_write_errors",
     "file_state", "json_safe", "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header",
-    "read_npz", "writable_directory", "write_csv", "write_csv_rows", "write_picture", "write_text",
+    "read_npz", "save_and_close", "writable_directory", "write_csv", "write_csv_rows", "write_picture", "write_text",
 ]
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
@@ -138,10 +139,17 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 def write_picture(path: Path, figure: Any, kind: str, dots: float) -> Path:
     """Write a matplotlib figure, atomically; the same bytes on every day. Return the path."""
-    metadata: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {}
     with atomic_write(path) as stream:
-        figure.savefig(stream, format=kind, dpi=dots, **metadata)
+        save_and_close(figure, stream, kind, dots)
     return path
+
+
+def save_and_close(figure: Any, stream: Any, kind: str, dots: float | Literal["figure"] = "figure") -> None:
+    """Write a matplotlib figure into a stream; pyplot, if it is loaded, shows and keeps the figure no longer."""
+    metadata: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {}
+    figure.savefig(stream, format=kind, dpi=dots, **metadata)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close(figure)
 
 
 def json_safe(item: Any) -> Any:

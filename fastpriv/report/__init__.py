@@ -1,6 +1,6 @@
 """Pictures, by matplotlib: assessments, privacy profiles, audits, leakage, and the figures of a paper.
 
-Every panel takes an ``ax`` and returns it; there is no global state.
+Every panel takes an ``ax`` and returns it; without one it makes a figure, which a notebook shows.
 """
 
 from __future__ import annotations

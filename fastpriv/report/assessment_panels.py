@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import validate
 from ..base.numerics import FloatArray, rounded_outward, rounded_up
-from .style import BAR, FAINT, INK, check_result, label, new_figure, panel, positive, shade
+from .style import BAR, FAINT, INK, check_result, label, legend_below, new_figure, panel, positive, shade
 
 __all__ = [
     "assessment", "categories", "column", "comparison", "curves", "information", "leakage", "panels_of_assessment",
@@ -33,6 +33,7 @@ _CATEGORY_WIDTH, _TITLE_WIDTH, _QUESTION_WIDTH, _SOURCE_WIDTH, _SWEEP_SOURCE_WID
 _DENSITY_POINTS = 600  # points at which a density is drawn: enough for a smooth line
 # Values closer than this part of sigma are drawn as one point mass, so many at a time.
 _SIGMAS_PER_CELL, _CELLS_PER_BATCH = 64, 4096
+_SPIKE = 50.0  # bars this many times as high as half of them hide these on a linear axis
 _DASHES, _LONG_DASHES = (0, (4, 2)), (0, (4, 3))
 # Label, line width in points, dashes.
 _CURVE_STYLES = (("LIP: one value against everyone", 2.0, "-"), ("LDP: any two values", 1.3, _DASHES))
@@ -76,17 +77,16 @@ def assessment(report: Any) -> Any:
     3
     """
     report = _check_report(report)
-    figure = new_figure((_PAGE_WIDTH, 7.4))
-    grid = figure.add_gridspec(
-        2, 2, width_ratios=(1.0, 1.45), left=0.068, right=0.975, top=0.83, bottom=0.085, wspace=0.2, hspace=0.42
-    )
+    figure = new_figure((_PAGE_WIDTH, 7.8))
+    figure.set_layout_engine("constrained", rect=(0.01, 0.01, 0.975, 0.87), hspace=0.06, wspace=0.04)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.45))
     cells = (grid[0, 0], grid[1, 0], grid[:, 1])
     for cell, (_, draw) in zip(cells, panels_of_assessment(report), strict=True):
         draw(report, figure.add_subplot(cell))
     noisy = report.parameter == "sigma"
     name, font = label(report.name, _QUESTION_WIDTH, "bold")
     release = "release through" if report.mechanism == "channel" else f"{'noisy ' if noisy else ''}release of"
-    figure.text(0.068, 0.95, f"What does one {release} “{name}” leak?", fontsize=17, weight="bold", color=INK, **font)
+    figure.text(0.016, 0.95, f"What does one {release} “{name}” leak?", fontsize=17, weight="bold", color=INK, **font)
     records = f"{report.records:,} records, " if report.records else ""
     rounding = "" if report.bins is None else f" rounded to {report.bins} bins"
     noise = report.noise
@@ -96,7 +96,7 @@ def assessment(report: Any) -> Any:
         noise = f"each released once as {noise.replace('sigma^2', 'σ²')}; {span} {text}"
     source, font = label(report.source, _SOURCE_WIDTH)
     text = f"{source}: {records}{len(report.unrounded):,} distinct values{rounding}, {noise}"
-    figure.text(0.068, 0.912, text, fontsize=10.5 if noisy else 9.5, color=INK, **font)
+    figure.text(0.016, 0.912, text, fontsize=10.5 if noisy else 9.5, color=INK, **font)
     return figure
 
 
@@ -177,8 +177,12 @@ def column(report: Any, ax: Any = None) -> Any:
     ax.set(xlim=(min(y[0], edges[0]), max(y[-1], edges[-1])), ylim=(0, None), ylabel="density")
     name, font = label(report.name, _SOURCE_WIDTH)
     ax.set_xlabel(name, **font)
-    ax.locator_params(axis="y", nbins=4)
-    ax.legend(frameon=False, fontsize=8.5, handlelength=1.4)
+    ax.locator_params(nbins=4)
+    bars = heights[heights > 0]
+    if bars.max() > _SPIKE * np.median(bars):
+        ax.set(yscale="log", ylim=(0.5 * bars.min(), 2.0 * bars.max()))
+    if shown:
+        legend_below(ax)
     return "The column, before and after noise" if noisy else "The column"
 
 
@@ -220,7 +224,7 @@ def categories(report: Any, ax: Any = None) -> Any:
 
 @_assessment_panel
 def information(report: Any, ax: Any = None) -> Any:
-    """Draw the mutual information of value and release over sigma, between its bounds.
+    """Draw the mutual information of value and release over sigma, between its bounds, or as a bar at one sigma.
 
     Parameters
     ----------
@@ -236,6 +240,9 @@ def information(report: Any, ax: Any = None) -> Any:
     """
     bits = report["mutual_information"].to("bits")
     entropy = report.secret.entropy_bits
+    if len(report.sigma) == 1:
+        _draw_bars(ax, [("all there is", entropy), ("a release", float(bits.upper[0]))])
+        return rf"Information in a release at $\sigma$ = {report.sigma[0]:g}"
     ax.axhline(entropy, color=FAINT, lw=1.0, ls=_LONG_DASHES)
     ax.text(
         report.sigma[-1], entropy * 1.12, f"all there is: {entropy:.3g} bits", ha="right", va="bottom", fontsize=8.5,
@@ -275,11 +282,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
     """
     bits = {name: report[name].to("bits").upper for name, *_ in _LEAKAGE_LINES}
     if len(report.grid) == 1:
-        most = max(float(upper[0]) for upper in bits.values())
-        ax.barh(range(len(bits)), [float(upper[0]) for upper in bits.values()], color=BAR, height=0.7)
-        for row, (name, text, *_) in enumerate(_LEAKAGE_LINES):
-            ax.text(0.01 * most, row, f"{text}: {rounded_up(bits[name][0])}", va="center", fontsize=9, color=INK)
-        ax.set(xlabel="bits, upper bound", xlim=(0, None), yticks=[])
+        _draw_bars(ax, [(text, float(bits[name][0])) for name, text, *_ in _LEAKAGE_LINES])
         at_level = rf" at level {report.grid[0]:g}" if report.parameter else ""
         return f"What a release tells{at_level}"
     for name, text, dashes, position in _LEAKAGE_LINES:
@@ -289,7 +292,7 @@ def leakage(report: Any, ax: Any = None) -> Any:
     ax.set(xscale="log", yscale="log", ylabel="bits, upper bound")
     ax.set_xlabel(r"level $\varepsilon$ of the mechanism (nats)")
     ax.set_ylim(bottom=max(0.5 * least, _BITS_FLOOR))
-    ax.legend(frameon=False, fontsize=8.5, loc="lower right")
+    legend_below(ax)
     return "What a release tells"
 
 
@@ -353,13 +356,12 @@ def comparison(report: Any) -> Any:
     height = 1.25 + 2.75 * len(names)
     figure = new_figure((_PAGE_WIDTH, height))
     grid = figure.subplots(len(names), len(_SWEEP_QUANTITIES), squeeze=False)
-    figure.subplots_adjust(
-        left=0.065, right=0.985, top=1 - 1.25 / height, bottom=0.55 / height, wspace=0.24, hspace=0.5
-    )
+    figure.set_layout_engine("constrained", rect=(0.01, 0.01, 0.975, 0.99 - 0.9 / height), hspace=0.08, wspace=0.06)
     for row, name in zip(grid, names, strict=True):
         for ax, (_, draw) in zip(row, panels_of_comparison(report, name), strict=True):
-            draw(ax)
-            ax.set_xlabel("")
+            draw(ax).set_xlabel("")
+            if (legend := ax.get_legend()) is not None:  # the figure has one for all
+                legend.remove()
     for ax in grid[-1]:
         ax.set_xlabel(r"LDP $\varepsilon$ at $\delta = 10^{-5}$ (nats)")
     handles = dict(zip(*grid[0][0].get_legend_handles_labels()[::-1], strict=True))
@@ -367,10 +369,10 @@ def comparison(report: Any) -> Any:
         handles.values(), handles.keys(), loc="upper right", bbox_to_anchor=(0.985, 1 - 0.42 / height),
         ncols=len(handles), frameon=False, fontsize=9.5,
     )
-    figure.text(0.065, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK)
+    figure.text(0.016, 1 - 0.42 / height, "What does one release leak?", fontsize=17, weight="bold", color=INK)
     source, font = label(", ".join(dict.fromkeys(assessment.source for assessment in report)), _SWEEP_SOURCE_WIDTH)
     text = f"{source}; upper bounds, hollow where no more than a bound is known"
-    figure.text(0.065, 1 - 0.7 / height, text, fontsize=10.5, color=INK, **font)
+    figure.text(0.016, 1 - 0.7 / height, text, fontsize=10.5, color=INK, **font)
     return figure
 
 
@@ -417,9 +419,9 @@ def panels_of_comparison(report: Any, column_name: str) -> list[tuple[str, Calla
                 ax.margins(y=0.09)
             else:
                 ax.set_yscale("log")
-                _label_whole_powers(ax)
             ax.set(xscale="log", xlabel=r"LDP $\varepsilon$ at $\delta = 10^{-5}$ (nats)", ylabel=unit)
-            _label_plain_numbers(ax)
+            if len(mechanisms) > 1:
+                legend_below(ax)
             return f"{name}: {title}", font
 
         return f"{column_name}: {title} over the LDP epsilon at delta = 1e-5, one line a mechanism", draw
@@ -458,10 +460,17 @@ def _draw_delta_curves(ax: Any, report: Any, floor: float, legend_title: str) ->
         ax.text(0.5, 0.6, rf"$\delta$ is below {floor:g} at all of these $\varepsilon$", transform=ax.transAxes,
                 ha="center", fontsize=10, color=FAINT)
     handles = [*handles, *styles] if legend_title else styles
-    legend = ax.legend(handles=handles, title=legend_title or None, title_fontsize=9.5, fontsize=9, edgecolor="none",
-                       framealpha=0.9, loc="lower left")
-    legend._legend_box.align = "left"
+    legend_below(ax, handles=handles, title=legend_title or None)
     return epsilon
+
+
+def _draw_bars(ax: Any, bars: list[tuple[str, float]]) -> None:
+    """Draw upper bounds of one release in bits, with their names and numbers."""
+    heights = [number for _, number in bars]
+    ax.barh(range(len(bars)), heights, color=BAR, height=0.7)
+    for row, (text, number) in enumerate(bars):
+        ax.text(0.01 * max(heights), row, f"{text}: {rounded_up(number)}", va="center", fontsize=9, color=INK)
+    ax.set(xlabel="bits, upper bound", xlim=(0, None), yticks=[])
 
 
 def _draw_comparison_line(ax: Any, assessment: Any, quantity: str, unit: str, index: int, count: int) -> None:
@@ -474,26 +483,6 @@ def _draw_comparison_line(ax: Any, assessment: Any, quantity: str, unit: str, in
     ax.plot(x[shown][order], y[shown][order], color=colour, lw=1.6, marker=marker, ms=4.2, label=assessment.mechanism)
     bound_only = shown & np.array([assessment.quantities[quantity].is_bound_only(i) for i in range(len(x))])
     ax.plot(x[bound_only], y[bound_only], color=colour, lw=0, marker=marker, ms=4.2, mfc="white")
-
-
-def _label_plain_numbers(ax: Any) -> None:
-    """Label the axis of epsilon 0.1, 1, 10 if it spans decades, else 0.5, 1, 2."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    low, high = ax.get_xlim()
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 30.0 * low else (1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _label_whole_powers(ax: Any) -> None:
-    """Extend a short axis of values to powers of ten at both ends, and label only these."""
-    from matplotlib.ticker import NullFormatter
-
-    low, high = ax.get_ylim()
-    if high < 100.0 * low:
-        ax.set_ylim(10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high)))
-    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _shown_rows(report: Any) -> list[int]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..base import validate
 from ..base.errors import DomainError
-from .style import ALERT, FAINT, INK, label, panel, shade
+from .style import ALERT, FAINT, INK, label, legend_below, panel, shade
 
 __all__ = ["audit"]
+
+_OUTLYING = 20.0  # thresholds so many times as far apart as 90 % of them have a symmetric logarithmic axis
 
 
 @panel
@@ -60,6 +63,11 @@ def audit(
     validate.instance("title", title, str)
     bounds, one_run = np.asarray(result.pointwise.lower), result.design == "one_run"
     finite = np.isfinite(result.audited)
+    low, high = np.quantile(result.audited[finite], (0.05, 0.95)) if finite.any() else (0.0, 0.0)
+    if one_run:
+        ax.set_xscale("log")
+    elif np.ptp(result.audited[finite]) > _OUTLYING * (high - low) > 0.0:
+        ax.set_xscale("symlog", linthresh=10.0 ** math.ceil(math.log10(max(abs(low), abs(high)))))
     ax.plot(
         result.audited[finite], bounds[finite], color=shade(0.4), lw=1.4, marker="o" if one_run else None, ms=4,
         label="lower bound at each alone",
@@ -78,7 +86,6 @@ def audit(
             float(claim), color=ALERT if refuted else FAINT, lw=1.6, ls=(0, (1, 1)), label=verdict.replace(": ", ":\n")
         )
     ax.set(xlabel="guesses" if one_run else "threshold", ylabel=f"epsilon at delta = {result.delta:g}, nats")
-    ax.set_xscale("log" if one_run else "linear")
     ax.set_ylim(bottom=0.0)
-    ax.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    legend_below(ax)
     return label(validate.text("title", title), 60)

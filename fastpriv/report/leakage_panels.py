@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import validate
-from .style import ALERT, BAR, FAINT, INK, check_result, label, panel, shade
+from .style import ALERT, BAR, FAINT, INK, check_result, label, legend_below, panel, shade
 
 __all__ = ["estimates_against_noise"]
 
@@ -82,7 +82,8 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
         xlabel="scale of the noise" + (" | other protections" if scales and others else "") if scales else "",
         ylabel=unit,
     )
-    ax.legend(frameon=False, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.32), ncols=2)
+    longest = max([*map(len, names), *(len(text) for text, _ in texts)])
+    legend_below(ax, drop=40.0 + 3.5 * longest)
     return title
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
+from ..base.files import save_and_close
 from ..base.remedies import shown
 from ..base.version import VERSION
 from ..kernels import _special
@@ -268,7 +269,7 @@ def _html_of_part(part: Any) -> str:
 def _svg_image(figure: Any, alternative: str) -> str:
     """Return a matplotlib figure as an image inside the page; ``alternative`` says in words what it shows."""
     stream = io.BytesIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None})
+    save_and_close(figure, stream, "svg")
     data = base64.b64encode(stream.getvalue()).decode("ascii")
     return f'<img alt="{_text(alternative)}" src="data:image/svg+xml;base64,{data}">'
 

@@ -13,7 +13,7 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray, rounded_up
-from .style import ALERT, INK, label, panel, positive, shade
+from .style import ALERT, INK, label, legend_below, panel, positive, shade
 
 __all__ = ["composed_profile", "profile"]
 
@@ -84,7 +84,6 @@ def profile(
                 f"labels must be one text for each of the {len(pairs)} curves; got {len(names)}. Pass a name for each."
             )
     validate.instance("title", title, str)
-    families: list[str] = []
     for k, (epsilons, estimate) in enumerate(pairs):
         order = np.argsort(epsilons, kind="stable")
         x = epsilons[order]
@@ -92,10 +91,9 @@ def profile(
         value, lower, upper = (positive(_delta(estimate, end)[order], 0.0) for end in ("value", "lower", "upper"))
         look = {"color": colour, "ls": dashes, "lw": 1.9, "marker": "o" if x.size < 2 else "", "ms": 5}
         if names is not None:
-            text, font = label(names[k], _LABEL_WIDTH)
+            text, _ = label(names[k], _LABEL_WIDTH)
             # A label that begins with an underscore would be left out of the legend.
             look["label"] = "\u200b" + text if text.startswith("_") else text
-            families += [family for family in font["fontfamily"] if family not in families]
         # Where the lower bound is 0, the space between the bounds reaches the end of the axis.
         least = np.where(np.isnan(lower), np.finfo(np.float64).tiny, lower)
         if x.size < 2:
@@ -105,9 +103,7 @@ def profile(
             ax.plot(x, value, **look)
     _scale_axes(ax, pairs)
     if names is not None:
-        legend = ax.legend(frameon=False, fontsize=9.5, handlelength=2.6)
-        for text in legend.get_texts():
-            text.set(parse_math=False, usetex=False, fontfamily=families)
+        legend_below(ax, plain=True, handlelength=2.6)
     ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\delta$ (probability)")
     return label(title, _TITLE_WIDTH)
 
@@ -230,9 +226,7 @@ def composed_profile(
         _draw_accountant(ax, (k, len(answers)), answer, (x, lower, upper), floor)
     ax.set(xlabel="epsilon (nats)", ylabel="delta", ylim=(floor, 0.0 + 0.02 * abs(floor)))
     _write_powers(ax, floor)
-    legend = ax.legend(frameon=False, fontsize=8.5, loc="lower left" if answers else "upper right")
-    for text in legend.get_texts():
-        text.set(parse_math=False, usetex=False)
+    legend_below(ax, plain=True)
     return label(title, _COMPOSED_TITLE_WIDTH)
 
 

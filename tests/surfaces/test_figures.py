@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -69,3 +70,126 @@ def test_pyplot_is_not_loaded():
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def drawn(ax):
+    """Axes whose figure has been drawn, so that layout and ticks are final."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(ax.get_figure()).draw()
+    return ax
+
+
+def tick_texts(axis):
+    low, high = sorted(axis.get_view_interval())
+    return [text.get_text() for tick, text in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+            if low * 0.999 <= tick <= high * 1.001]
+
+
+def audit(scores):
+    result = fastpriv.auditing.audit_scores(scores, np.arange(2000) % 2 == 0, delta=1e-2)
+    return figures.audit(result, truth=2.3, claim=9.0)
+
+
+def scores():
+    return np.random.default_rng(1).normal(size=2000) + (np.arange(2000) % 2 == 0)
+
+
+def profile_of(count):
+    epsilon = np.linspace(0.0, 4.0, 9)
+    deltas = [fastpriv.GaussianMechanism(sigma, 1.0).delta(epsilon) for sigma in np.linspace(0.3, 4.0, count)]
+    return figures.profile(deltas, epsilon, labels=[f"mechanism number {k}" for k in range(count)])
+
+
+LEGENDS = {
+    "column": lambda report: figures.column(report), "curves": lambda report: figures.curves(report),
+    "few": lambda report: profile_of(2), "many": lambda report: profile_of(12), "audit": lambda report: audit(scores()),
+    "composition": lambda report: figures.composed_profile(
+        fastpriv.GaussianMechanism(0.2, 1.0).log_delta([0.0, 1.0]), [0.0, 1.0]),
+    "figure of three": lambda report: report.plot().axes[2],
+}
+
+
+@pytest.mark.parametrize("name", LEGENDS)
+def test_legends_cover_no_curve_and_stay_on_the_page(report, name):
+    ax = drawn(LEGENDS[name](report))
+    legend, page = ax.get_legend().get_window_extent(), ax.get_figure().bbox
+    assert legend.y1 < ax.xaxis.label.get_window_extent().y0
+    assert page.x0 <= legend.x0 < legend.x1 <= page.x1
+    assert page.y0 <= legend.y0
+
+
+@pytest.mark.parametrize(
+    ("ends", "texts"),
+    [
+        ((0.4, 3.0), ["0.5", "1", "2"]), ((0.009, 12.0), ["0.01", "0.1", "1", "10"]), ((1.0, 2.2), ["1", "1.5", "2"]),
+        ((1e-8, 1e-2), None), ((1.0, 1.0000001), ["0.5", "1", "2"]), ((8.0, 2100.0), ["10", "100", "1000"]),
+    ],
+)
+def test_numbers_on_logarithmic_axes_are_plain_where_they_are_short(ends, texts):
+    @figures.style.panel
+    def line(ax=None):
+        """Draw a line."""
+        ax.set(xscale="log", xlim=ends)
+        ax.plot(ends, [1.0, 2.0])
+        return "line"
+
+    axis = drawn(line()).xaxis
+    shown = tick_texts(axis)
+    assert shown == texts if texts else all("10^{" in text for text in shown if text)
+    assert not any(text.get_text() for text in axis.get_ticklabels(minor=True))
+
+
+def test_one_sigma_has_bars():
+    ax = figures.information(fastpriv.assess([0.0, 1.0, 3.0], sigma=1.0, epsilon=1.0))
+    assert ax.get_xscale() == "linear"
+    assert [text.get_text().split(":")[0] for text in ax.texts] == ["all there is", "a release"]
+    assert not ax.lines
+
+
+def test_a_spike_hides_no_other_bar(report):
+    spike = np.concatenate([np.zeros(900), np.random.default_rng(1).lognormal(7.0, 2.0, 100)])
+    ax = figures.column(fastpriv.assess(spike, sigma=[1e3, 1e4], epsilon=[1.0], bins=64))
+    assert ax.get_yscale() == "log"
+    assert figures.column(report).get_yscale() == "linear"
+
+
+def test_outlying_thresholds_leave_room_for_the_others():
+    outlying = scores()
+    outlying[:3] = 1e6
+    assert audit(outlying).get_xscale() == "symlog"
+    assert audit(scores()).get_xscale() == "linear"
+
+
+def test_a_panel_is_pyplots_current_one_and_files_leave_none_behind(tmp_path):
+    code = (
+        "import sys, matplotlib; matplotlib.use('agg'); import matplotlib.pyplot as plt, fastpriv; "
+        "report = fastpriv.assess([1, 2], sigma=[1, 2], epsilon=[1, 2]); ax = fastpriv.figures.curves(report); "
+        "assert plt.gca() is ax; plt.title('mine'); assert ax.get_title() == 'mine'; plt.close('all'); "
+        "report.to_figure(sys.argv[1]); assert not plt.get_fignums(); "
+        "report.plot(); assert plt.get_fignums(); plt.close('all'); "
+        "mine = plt.figure(); ax = mine.add_subplot(); fastpriv.figures.curves(report, ax); "
+        "assert plt.get_fignums() == [mine.number]"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "a.png")]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("least_rate", "noted"), [(0.04, True), (0.0, False)])
+def test_a_band_that_jumps_has_a_note(least_rate, noted):
+    from fastpriv.studies.membership.attack_panels import roc_axes
+
+    rates = np.array([0.0, 0.5, 1.0])
+    fpr = SimpleNamespace(value=rates, lower=rates, upper=np.maximum(rates, least_rate))
+    tpr = SimpleNamespace(value=np.array([0.5, 0.7, 1.0]), lower=np.array([0.4, 0.6, 1.0]), upper=np.ones(3))
+    title = drawn(roc_axes([("Bayes", SimpleNamespace(fpr=fpr, tpr=tpr))], "none")).get_legend().get_title().get_text()
+    assert title.startswith("The band begins at 0 up to FPR 0.03") is noted
+
+
+def test_four_defences_have_two_rows():
+    from fastpriv.studies.membership.attack_panels import attack_figure
+
+    study = SimpleNamespace(defences=lambda: list("abcd"), outcomes=[])
+    width, height = attack_figure(study).get_size_inches()
+    assert width < 1.2 * height

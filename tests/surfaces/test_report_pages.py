@@ -149,3 +149,11 @@ def test_a_column_that_a_comparison_has_not():
     comparison = fastpriv.assess({"job": ["a", "b", "b"]}, mechanism=["rr", "oue"], level=[1.0], epsilon=[1])
     with pytest.raises(DomainError, match="column_name must be one of job; got 'age'"):
         report.panels_of_comparison(comparison, "age")
+
+
+def test_a_wide_table_shows_that_it_scrolls():
+    table = report.TextTable(["sigma", "bits"], [["1", "0.25"]], "Information")
+    text = report.page("Noise", {"Table": [table]})
+    (rule,) = re.findall(r"^\.wide \{[^}]*\}", text, re.MULTILINE)
+    assert "overflow-x: auto" in rule
+    assert rule.count("no-repeat local") == rule.count("no-repeat scroll") == 2  # covers and shadows of both sides

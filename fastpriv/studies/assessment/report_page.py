@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -60,11 +60,10 @@ def _comparison_sections(comparison: Any) -> dict[str, list[Any]]:
     sections = {}
     for name in dict.fromkeys(assessment.name for assessment in comparison):
         assessments = [assessment for assessment in comparison if assessment.name == name]
-        images = [(partial(_with_legend, draw), text) for text, draw in panels_of_comparison(comparison, name)]
         sections[name] = [
             dict(summary.column_facts(assessments)),
             _upper_bounds(summary.comparison_table(assessments)),
-            Pictures(images, _SWEEP_CAPTION),
+            Pictures([(draw, text) for text, draw in panels_of_comparison(comparison, name)], _SWEEP_CAPTION),
             *(Details(f"Values with both bounds: {item.mechanism}", [_quantities_table(item)]) for item in assessments),
             _quantity_meanings(*assessments),
         ]
@@ -89,13 +88,6 @@ def _caption(report: Any) -> str:
         f"{first}; what a release tells, in bits, upper bounds; and the curves delta(epsilon) of LIP (solid) and LDP "
         "(dashed), upper bounds."
     )
-
-
-def _with_legend(draw: Callable[[], Any]) -> Any:
-    ax = draw()
-    if len(ax.get_legend_handles_labels()[0]) > 1:
-        ax.legend(frameon=False, fontsize=9)
-    return ax
 
 
 def _upper_bounds(cells: list[list[str]]) -> TextTable:

@@ -123,10 +123,8 @@ def save_leakage(
     folder = writable_directory(validate.path("directory", directory))
     paths = study.write_files(folder, "leakage")
     if figure is not None:
-        panels = style.new_figure((2 * _PANEL[0], _PANEL[1]))
-        for k, quantity in enumerate(("c1", "recovered"), start=1):
-            estimates_against_noise(study, panels.add_subplot(1, 2, k), quantity=quantity)
-        panels.tight_layout()
+        draws = [partial(estimates_against_noise, study, quantity=quantity) for quantity in ("c1", "recovered")]
+        panels = style.figure_of_panels(draws, _PANEL)
         paths.append(write_picture(folder / f"leakage.{figure}", panels, figure, _DPI))
         if data.shape is not None:
             picture = reconstruction_figure(study, data)

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ...base.numerics import rounded_down
 from ...report import style
 
 __all__ = ["attack_figure", "roc_axes", "roc_curves"]
 
-_PANEL = (5.4, 4.8)  # inches
+_PANEL = (5.4, 5.2)  # inches
 _LEAST_RATE = 1e-3  # left end of the logarithmic axis of false-positive rates
 _POINTS = 400  # of a drawn curve: steps finer than a line is wide
 _WIDTHS = (3.2, 1.4)  # of the first and the last curve, in points: those under others stay visible
-_LONG_NAME = 18  # characters beyond which the legend has two columns, not three
 
 
 @style.panel
 def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
     """Draw ROC curves, pairs of a name and a ``RocCurve``, over a logarithmic axis of the FPR.
 
-    The curve of the largest area has its band; those of the others would cover one another.
+    The curve of the largest area has its band; those of the others would cover one another. Where the band jumps, a
+    note says why.
     """
     grid = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
     ax.plot(grid, grid, color=style.FAINT, lw=1.0, ls=(0, (2, 2)), label="chance")
     areas = [np.trapezoid(roc.tpr.value, roc.fpr.value) for _, roc in curves]
+    note = None
     best = int(np.argmax(areas)) if areas else 0
     for k, (name, roc) in enumerate(curves):
         colour = style.shade(k / max(len(curves) - 1, 1))
@@ -35,21 +38,23 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
         width = float(np.interp(k, (0, max(len(curves) - 1, 1)), _WIDTHS))
         ax.plot(grid, height, color=colour, lw=width, label=text, drawstyle="steps-post")
         if k == best:
-            ax.fill_between(grid, *_band(roc, grid), color=colour, alpha=0.1, lw=0, label=f"band of {text}")
+            lower, upper = _band(roc, grid)
+            ax.fill_between(grid, lower, upper, color=colour, alpha=0.1, lw=0, label=f"band of {text}")
+            unresolved = grid[(lower == 0.0) & (height > 0.0)].max(initial=0.0)
+            if unresolved:
+                note = f"The band begins at 0 up to FPR {rounded_down(unresolved, 2)}:\n"
+                note += "too few non-members to certify lower rates"
     ax.set(xscale="log", xlim=(_LEAST_RATE, 1.0), ylim=(0.0, 1.01))
     ax.set(xlabel="false-positive rate", ylabel="true-positive rate")
-    _legend_below(ax, -0.16)
+    style.legend_below(ax, title=note)
     return style.label(title, 60)
 
 
 def attack_figure(study: Any) -> Any:
     """One picture of the study: the ROC curves of each defence."""
-    defences = study.defences()
-    figure = style.new_figure((_PANEL[0] * len(defences), _PANEL[1] + 0.4))
-    for column, defence in enumerate(defences):
-        roc_axes(roc_curves(study, defence), defence, figure.add_subplot(1, len(defences), column + 1))
-    figure.tight_layout()
-    return figure
+    return style.figure_of_panels(
+        [partial(roc_axes, roc_curves(study, defence), defence) for defence in study.defences()], _PANEL
+    )
 
 
 def roc_curves(study: Any, defence: str) -> list[tuple[str, Any]]:
@@ -59,14 +64,6 @@ def roc_curves(study: Any, defence: str) -> list[tuple[str, Any]]:
         for outcome in study.outcomes
         if outcome.defence == defence and outcome.roc is not None
     ]
-
-
-def _legend_below(ax: Any, height: float) -> None:
-    names = ax.get_legend_handles_labels()[1]
-    columns = 2 if max(map(len, names)) > _LONG_NAME else 3
-    ax.legend(
-        frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, height), ncols=columns, handlelength=1.6
-    )
 
 
 def _band(roc: Any, grid: Any) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ curves of one name, as mu does, has a colour each; names have dashes.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ...base import validate
@@ -66,12 +67,7 @@ def paper_panel(figure: PaperFigure, panel: int = 0, ax: Any = None) -> Any:
 
 def figure_of_panels(figure: PaperFigure) -> Any:
     """Draw all panels of a figure side by side."""
-    units, (width, height) = _units(figure), _PANEL_SIZE
-    picture = style.new_figure((width * len(units), height))
-    picture.set_layout_engine("constrained")
-    for ax, unit in zip(picture.subplots(1, len(units), squeeze=False)[0], units, strict=True):
-        _draw(figure, unit, ax)
-    return picture
+    return style.figure_of_panels([partial(_draw, figure, unit) for unit in _units(figure)], _PANEL_SIZE)
 
 
 def _units(figure: PaperFigure) -> list[str]:
@@ -109,7 +105,7 @@ def _draw(figure: PaperFigure, unit: str, ax: Any) -> Any:
     ax.set(xscale="log", yscale="log", ylabel=_Y_LABELS[unit])
     if unit == "probability":
         ax.set_ylim(1e-8, 2.0)
-    ax.legend(handles=handles, frameon=False, fontsize=7.5, loc="lower left" if unit != "1" else "upper right")
+    style.legend_below(ax, handles=handles)
     return style.styled(ax, texts_of("figures")[figure.name]["title"])
 
 
