@@ -14,6 +14,7 @@ Either is a second enclosure of delta, whose reasoning the sums do not share.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Literal, TypeAlias
 
@@ -250,12 +251,11 @@ def _columns(
                                 lambda x: (x >= 0) & (x <= _MOST_RELEASES) & (x == np.floor(x)))),
         *targets.items(),
     ]
-    name, whole = parts[0]
-    for other, values in parts[1:]:
-        validate.broadcastable(name, whole, other, values)
-        whole = np.broadcast_to(whole, np.broadcast_shapes(whole.shape, values.shape))
-    columns = np.stack([np.broadcast_to(values, whole.shape).ravel() for _, values in parts])
-    return columns, whole.shape, np.isposinf(columns[0]) | (columns[1] == 0.0) | (columns[2] == 0.0)
+    for (name, first), (other, second) in itertools.combinations(parts, 2):
+        validate.broadcastable(name, first, other, second)
+    shape = np.broadcast_shapes(*(values.shape for _, values in parts))
+    columns = np.stack([np.broadcast_to(values, shape).ravel() for _, values in parts])
+    return columns, shape, np.isposinf(columns[0]) | (columns[1] == 0.0) | (columns[2] == 0.0)
 
 
 def _log_deltas(columns: FloatArray, trivial: BoolArray, bounds: Bounds) -> tuple[FloatArray, bool]:

@@ -349,12 +349,13 @@ class DiscreteGaussianMechanism(PairObject):
         noise = None if sigma is None else _positive("sigma", sigma)
         square = None if sigma_squared is None else _positive("sigma_squared", sigma_squared)
         self._set(sigma=noise, sensitivity=validate.count("sensitivity", sensitivity, 0, 2**31), sigma_squared=square)
-        variance = self._variance()
-        if 2 * variance * Fraction(_LOG_LEAST_MASS) >= _MOST_POINTS**2:
+        if 2 * self._variance() * Fraction(_LOG_LEAST_MASS) >= _MOST_POINTS**2:
+            most = _MOST_POINTS / math.sqrt(2.0 * _LOG_LEAST_MASS)
+            name, limit, value = ("sigma", most, noise) if square is None else ("sigma_squared", most**2, square)
             raise DomainError(
-                f"sigma must be below {_MOST_POINTS / math.sqrt(2.0 * _LOG_LEAST_MASS):.4g}, so that the lattice of "
-                f"losses has at most {4 * _MOST_POINTS} points; got {math.sqrt(variance):.6g}. Divide it and the "
-                "sensitivity by a common unit, or pass ZeroConcentratedDP(sensitivity**2 / (2 * sigma**2))."
+                f"{name} must be below {limit:.4g}, so that the lattice of losses has at most {4 * _MOST_POINTS} "
+                f"points; got {value!r}. Divide sigma and the sensitivity by a common unit, or pass "
+                "ZeroConcentratedDP(sensitivity**2 / (2 * sigma**2))."
             )
 
     def _variance(self) -> Fraction:

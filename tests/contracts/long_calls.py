@@ -114,6 +114,13 @@ import json, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np
 from fastpriv import *
+from fastpriv.capacity import *
+from fastpriv.channels import *
+from fastpriv.composition import *
+from fastpriv.distributions import *
+from fastpriv.divergences import *
+from fastpriv.mechanisms import *
+from fastpriv.posteriors import *
 from fastpriv import calibration, notions, special
 names = dict(globals())
 exec(sys.argv[1], names)
