@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from fastpriv import (
     Density,
@@ -17,6 +16,7 @@ from fastpriv import (
 )
 from fastpriv.distributions import LogRatio
 from fastpriv.errors import SamplingWarning
+from misses import assert_few_misses
 
 LEVELS = (0.9, 0.99)
 FALSE_ALARM = 1e-6
@@ -121,14 +121,14 @@ def check_coverage(name, count):
     call, truth = CASES[name]
     slack = 1e-7 * abs(truth)
     for level in LEVELS:
-        missed = 0
-        for k in range(count):
+
+        def missed(k, level=level):
             seed = [len(name), round(1000 * level), k]
             answer = call(rng=seed, confidence=level, rtol=0.0, max_samples=2000, n_jobs=1)
             assert answer.kind == "statistical"
-            missed += not answer.lower - slack <= truth <= answer.upper + slack
-        chance = binom.sf(missed - 1, count, 1 - level)
-        assert chance >= FALSE_ALARM / (len(LEVELS) * len(CASES)), f"{name}: {missed} of {count} at {level} miss"
+            return not answer.lower - slack <= truth <= answer.upper + slack
+
+        assert_few_misses(missed, range(count), level, FALSE_ALARM / (len(LEVELS) * len(CASES)), name)
 
 
 @pytest.mark.few(3)
