@@ -69,6 +69,7 @@ def test_ties_of_one_run_do_not_tell_the_order_of_rows():
     assert audit_scores(np.zeros(400), member, design="one_run").epsilon.lower == 0.0
 
 
+@pytest.mark.slow
 def test_rows_are_audits_of_their_own():
     member = np.stack([MEMBER, ~MEMBER])
     scores = np.stack([SCORES, -SCORES])
@@ -118,6 +119,7 @@ def test_what_is_refused():
         audit_scores(SCORES, MEMBER, delta=-1.0)
 
 
+@pytest.mark.slow
 def test_figure():
     pytest.importorskip("matplotlib")
     for words in ({}, {"design": "one_run"}, {"selection": "as_published"}):

@@ -93,6 +93,7 @@ def test_equal_settings_are_solved_once():
     assert many.value[0] == one.value[0]
 
 
+@pytest.mark.slow
 def test_bounds_in_closed_form_hold_where_the_solver_works():
     for d in (1, 2, 3, 10, 64):
         for radius in np.sqrt(d) * np.array([1e-9, 0.01, 0.5, 1.0, 3.0, 9.0, 14.0]):

@@ -277,7 +277,7 @@ def test_threads_that_the_call_asks_for(name, maps):
     checked([name], maps, {"n_jobs": 2}, False)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [FEW, pytest.param(CALLS, marks=pytest.mark.slow)], ids=["few", "all"])
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
 def test_processes(backend, names, maps):
@@ -488,6 +488,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow),
                                      pytest.param("multiprocessing", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_an_interruption_ends_the_first_call_under_every_backend(backend, tmp_path):
     """The budget is endless: a call that did not hear it would never come back."""
     script = tmp_path / "interrupted.py"

@@ -130,6 +130,7 @@ def test_a_function_with_threads_of_its_own_is_refused():
         Density(numba.njit(parallel=True)(lambda x: x[0]), dimension=1)
 
 
+@pytest.mark.slow
 def test_a_jitted_sampler_fills_its_point():
     with pytest.raises(DomainError, match=r"sampler must fill x and return nothing when it is jitted; got '<lambda>', "
                                           r"which returns float64"):

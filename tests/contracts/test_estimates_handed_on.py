@@ -76,6 +76,7 @@ def arguments_of(name, names, rng):
 
 
 @pytest.mark.parametrize("seed", few_first(range(3), 1))
+@pytest.mark.slow
 def test_the_directions_are_those_of_the_formulas(seed):
     """Numbers within the bracket have their answers within the bracket of the answer."""
     for row, function, names in numeric():

@@ -72,6 +72,7 @@ def test_a_task_that_dies_once_is_done_at_its_second_attempt(tmp_path):
     assert found == {x: x * x for x in range(COUNT)}
 
 
+@pytest.mark.slow
 def test_a_suspect_is_tried_again_when_nothing_else_runs(tmp_path):
     def during(item):
         """Names of the tasks that run at the end of this one."""
@@ -101,6 +102,7 @@ def test_tasks_are_taken_as_workers_become_free():
         assert next(taken) <= 204
 
 
+@pytest.mark.slow
 def test_objects_of_main_and_lambdas_go_to_processes_and_back():
     program = """
 from fastpriv.base.executors import completed
@@ -146,6 +148,7 @@ def test_a_worker_of_joblib_that_dies_is_said():
         assert list(parallel.ordered_map(abs, range(4))) == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_closing_ends_processes_at_once_and_leaves_threads(tmp_path):
     for how in ({"n_jobs": 2}, {"executor": "processes", "n_jobs": 2}):
         results = completed(lambda x: (time.sleep(30.0 * x), os.getpid()), [0, 1, 1], **how)

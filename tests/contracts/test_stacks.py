@@ -424,6 +424,7 @@ def test_a_stack_is_a_value():
 # time, and interruptions
 
 
+@pytest.mark.slow
 def test_the_time_is_kept():
     rng = np.random.default_rng(4)
     p = MixtureStack(rng.dirichlet(np.ones(8), 20000), rng.normal(size=(20000, 8)), rng.uniform(0.5, 2.0, (20000, 8)))

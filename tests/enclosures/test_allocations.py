@@ -47,6 +47,7 @@ def test_discrete_laws_in_fractions(laws, steps, times):
     assert worst < 1e-10
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("sigma", "steps"), [
     (1.0, 2), pytest.param(1.0, 10, marks=pytest.mark.slow), (0.5, 40), (0.2, 10),
     pytest.param(3.0, 1000, marks=pytest.mark.slow),
@@ -96,6 +97,7 @@ def test_sampled_steps_by_sampling():
 
 
 @pytest.mark.parametrize("times", [2, 3, 6])
+@pytest.mark.slow
 def test_normal_noise_several_times(times):
     """The mean over all subsets by the trapezoidal rule is out of reach: samples, as a sanity."""
     rng, steps, samples, sigma, epsilon = np.random.default_rng(4), 6, 100_000, 1.5, 0.5
@@ -118,6 +120,7 @@ def test_randomised_response_in_many_steps():
     assert compose(Allocation(RandomizedResponse(2, 1.0), 20), 3).delta(0.2).upper < 0.2
 
 
+@pytest.mark.slow
 def test_two_responses_in_each_step():
     """A composition as the base: all outcomes of both responses."""
     p, q = (np.array([[0.75, 0.25], [0.25, 0.75]])[[i, i]] for i in (0, 1))

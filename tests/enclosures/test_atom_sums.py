@@ -116,6 +116,7 @@ def test_one_step_in_rational_numbers(p, q, count, quantity):
     contains(found, delta_of_atoms([(p, q, count)], epsilon, quantity), math.inf if wide else 2e-12)
 
 
+@pytest.mark.slow
 def test_different_steps():
     steps = [
         (np.array([0.625, 0.375]), np.array([0.375, 0.625]), 20),
@@ -189,7 +190,7 @@ def test_lattices_by_transforms(monkeypatch, count, quantity):
     contains(found, delta_of_atoms(steps, epsilon, quantity), 2e-11)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 100])
 def test_geometric_noise(count):
     """The ratios of its probabilities are rounded: a lattice but for that."""

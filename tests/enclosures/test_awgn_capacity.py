@@ -329,6 +329,7 @@ def test_monte_carlo_agrees():
     assert error < 3e-3
 
 
+@pytest.mark.slow
 def test_blahut_arimoto_on_a_grid_agrees():
     amplitude = 2.5
     x, y = np.linspace(-amplitude, amplitude, 101), np.linspace(-amplitude - 8, amplitude + 8, 401)

@@ -28,6 +28,7 @@ def check_settings_close(count, seed):
     assert apart[worst] <= 0, (d[worst], amplitude[worst], loose[worst], tight[worst])
 
 
+@pytest.mark.slow
 def test_random_settings_close():
     check_settings_close(120, seed=20)
 
@@ -51,6 +52,7 @@ def test_long_intervals_agree_with_the_general_solver(radius):
 
 
 @pytest.mark.parametrize("radius", [61.5, 100.0, 1000.0, 1e5])
+@pytest.mark.slow
 def test_long_intervals_have_one_edge(radius):
     """Whatever the length, C = log((2R + c) / sqrt(2 pi e)) with one c, up to the proved width."""
     found = awgn_capacity(1, radius)

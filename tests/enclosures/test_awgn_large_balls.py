@@ -88,6 +88,7 @@ def test_the_input_proves_the_bracket(d, radius):
     assert got.upper <= max(found) + 0.1 * got.width + 1e-9 * got.value, "the bound is the maximum and its errors"
 
 
+@pytest.mark.slow
 def test_the_proof_notices_other_weights():
     got = awgn_capacity(3, 300.0)
     p = np.array(got.probabilities)
@@ -132,7 +133,7 @@ def test_no_gap_stays_wide():
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 8])
 def test_nothing_jumps_where_one_method_follows_another(d):
     """Around the first ball, and around the last."""
@@ -146,6 +147,7 @@ def test_nothing_jumps_where_one_method_follows_another(d):
             assert min(slopes) * (s - r) - slack <= rise <= max(slopes) * (s - r) + slack, (d, r, s)
 
 
+@pytest.mark.slow
 def test_capacity_rises_with_the_amplitude_and_the_dimension():
     d, radius = np.array([1, 2, 3])[:, None], np.array([150.0, 1e4, 1e8])
     got = awgn_capacity(d, radius)

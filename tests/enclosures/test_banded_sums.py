@@ -52,7 +52,7 @@ def test_two_bins_in_40_digits(sigma, epsilon, adds):
     assert found.upper[0] <= 1.15 * found.lower[0]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "low", "high"), [(0.5, 4.5e-4, 4.8e-4), (1.0, 4.4e-8, 5.1e-8)])
 def test_sixteen_bins(epsilon, low, high):
     """By sampling 4.65e-8 +- 0.04e-8 at epsilon 1."""
@@ -71,6 +71,7 @@ def test_bounds_are_of_second_order(monkeypatch):
 
 
 @pytest.mark.parametrize("adds", [False, True])
+@pytest.mark.slow
 def test_many_levels_contain_few(adds):
     pair = pair_of([1.0, 0.5], 2.0, 8, 1, adds)
     levels = np.linspace(0.0, 3.0, 10)

@@ -109,6 +109,7 @@ def laplace_density(y):
     return 0.5 * np.exp(-np.abs(y))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("distance", [0.1, 1.0, pytest.param(3.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("noise", ["normal", "laplace"])
 def test_two_reports_of_noise(noise, distance):
@@ -184,6 +185,7 @@ def test_one_report_is_the_mechanism():
             assert found.lower >= 0.9 * truth.lower
 
 
+@pytest.mark.slow
 def test_more_reports_lose_less():
     epsilon = np.array([0.0, 0.1, 0.5])
     for mechanism in (GaussianMechanism(1.0, 1.0), LaplaceMechanism(1.0, 1.0), UnaryEncoding(5, 2.0)):
@@ -197,6 +199,7 @@ def test_more_reports_lose_less():
                 assert (found.upper <= compose(Shuffled(mechanism, n)).delta(epsilon).upper).all()
 
 
+@pytest.mark.slow
 def test_far_levels_and_many_reports():
     table = Channel([[0.75, 0.2, 0.05], [0.3, 0.3, 0.4]])
     found = compose(Shuffled(table, 10**9, adaptive=False)).log_delta([0.0, 0.5, 50.0])
@@ -207,6 +210,7 @@ def test_far_levels_and_many_reports():
     assert (far.upper < 1e-300).all()
 
 
+@pytest.mark.slow
 def test_two_rounds():
     rows = CHANNELS["three values"]
     wide = [[mpmath.mpf(x) for x in row] for row in rows]

@@ -176,6 +176,7 @@ def test_scales_that_lie_far_apart():
             assert lip_delta(prior, GaussianMechanism(got.lower), 8.0).lower >= delta, (delta, got)
 
 
+@pytest.mark.slow
 def test_targets_at_the_limit_to_the_last_bit():
     """Neither side can be proved from rounded bounds; whatever the start, a safe sigma is found."""
     for points, weights in (([0.0, 1.0], [0.5, 0.5]), ([0.0, 1.0, 3.0, 4.0], [0.25] * 4)):

@@ -41,7 +41,7 @@ def test_brackets_contain_exact_ones(name, width):
     assert (found.upper - found.lower <= width).all()
 
 
-@pytest.mark.few(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("removes", [True, False])
 @pytest.mark.parametrize(
     ("step", "width"),
@@ -69,7 +69,7 @@ def test_one_release_on_a_grid_from_its_least_loss(step, width, removes):
     assert worst <= width
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 6.0])
 def test_thousand_sampled_laplace_mechanisms_have_brackets_within_a_part_in_a_hundred(epsilon):
     result = compose(PoissonSampled(LaplaceMechanism(1.0), rate=0.01), 1000).log_delta(epsilon)

@@ -158,7 +158,7 @@ class TestDpAccounting:
     def _package(self):
         self.pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 
-    @pytest.mark.few(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["two mixtures", "subsampled, remove", "mechanism", "different sigmas"])
     def test_there_and_back(self, name):
         pair, epsilon = PAIRS[name], np.linspace(0, 8, 30)
@@ -191,6 +191,7 @@ class TestDpAccounting:
             assert ours.get_delta_for_epsilon(e) == pytest.approx(theirs.get_delta_for_epsilon(e), rel=1e-6)
             assert composed.get_delta_for_epsilon(e) == pytest.approx(compose(ours, 2).delta(e).value, rel=1e-5)
 
+    @pytest.mark.slow
     def test_a_curve_is_discretised_again(self):
         laplace = compose(self.pld.from_laplace_mechanism(1.0, value_discretization_interval=1e-2))
         found = compose(lambda epsilon: laplace.delta(epsilon, direction="worst"), 2).delta([0.5, 1.5])

@@ -52,6 +52,7 @@ CELLS = [(0.8, 0.02, 200, 1.5), (1.3, 0.004, 1000, 0.7), (0.6, 0.1, 20, 4.0), (2
 
 
 @pytest.mark.parametrize(("sigma", "rate", "count", "epsilon"), CELLS)
+@pytest.mark.slow
 def test_cells_contain_the_truth_of_the_larger_direction(sigma, rate, count, epsilon):
     ends = [truth_of_direction(sigma, rate, count, epsilon, True)]
     if epsilon < -count * math.log1p(-rate):
@@ -86,6 +87,7 @@ def test_stored_truths_lie_within_the_bounds():
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_cells_meet_single_calls(seed):
     sigma, rate, count, delta = random_cells(seed, 12)
     found = composed_epsilon(sigma, rate, count, delta)
@@ -108,6 +110,7 @@ EXTREMES = [
 
 
 @pytest.mark.parametrize("grid", [EXTREMES[0], pytest.param(EXTREMES[1], marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_extremes_are_bracketed(grid):
     sigma, rate, count, delta = (axis.ravel() for axis in np.meshgrid(*grid, indexing="ij"))
     above = composed_epsilon(sigma, rate, count, delta, bounds="upper")
@@ -139,6 +142,7 @@ def test_cells_without_losses_and_closed_forms():
     assert composed_delta([], 0.5, 10, 1.0).shape == (0,)
 
 
+@pytest.mark.slow
 def test_bits_of_a_cell_depend_on_this_cell_alone():
     grid = [[0.7, 2.0], [1e-3, 0.05], [10, 300, 3000], [1e-9, 1e-5, 1e-4]]
     columns = [axis.ravel() for axis in np.meshgrid(*grid, indexing="ij")]

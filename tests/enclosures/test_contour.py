@@ -193,7 +193,7 @@ def test_just_below_the_largest_loss(rate, sigma, count, missing):
     assert bounds.upper[0] - bounds.lower[0] < 1e-9
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "sigma", "t"), [(0.3, 0.4, 3.0), (0.3, 0.4, 1e4), (0.3, 3.0, 1e4), (1e-5, 3.0, 1e9), (1e-5, 0.4, 1e10)]
 )
@@ -248,7 +248,7 @@ def test_far_components(distance, count, epsilon):
     assert bounds.upper[0] - bounds.lower[0] < 1e-9
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("step", "epsilon"),
     [

@@ -134,7 +134,7 @@ def test_a_component_twice_is_the_closed_form():
         assert lower <= truth <= upper < lower + 1e-9
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20, 100000])
 @pytest.mark.parametrize("name", ["wider Q", "alternating", "around", "group", "far", "near"])
 def test_total_variation_is_the_same_in_both_directions(name, count):
@@ -148,7 +148,7 @@ def test_total_variation_is_the_same_in_both_directions(name, count):
         assert first.upper[0] - first.lower[0] < 1e-8
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wider Q", "alternating"])
 def test_one_and_two_steps_against_curves(name):
     """One step has the hockey-stick divergence; two steps the mean of that of one step at epsilon - L."""

@@ -130,6 +130,7 @@ def test_a_run_that_is_cut_short_is_true_and_says_so(most):
     assert "3 of 3 stopped" in timed.method
 
 
+@pytest.mark.slow
 def test_tiny_capacities_keep_their_digits():
     for size in (1e-3, 1e-6, 2.0**-26):
         truth = bac_capacity(0.5 - size, 0.5 - size).value
@@ -167,7 +168,7 @@ def test_inputs_whose_best_probability_is_below_every_number():
     assert found.capacity.width < 2e-10 * found.capacity.value
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(20_000, 8), (8, 20_000), (3, 2000), (500, 300)])
 def test_long_and_wide_channels(n, m):
     channel = np.random.default_rng((n, m)).dirichlet(np.ones(m), n)
@@ -181,6 +182,7 @@ def test_long_and_wide_channels(n, m):
     assert abs(terms.sum(axis=1).max() - found.capacity.upper) < 1e-12
 
 
+@pytest.mark.slow
 def test_rows_that_miss_one_widen_the_bounds():
     rng = np.random.default_rng(5)
     exact = rng.dirichlet(np.ones(4), 4)

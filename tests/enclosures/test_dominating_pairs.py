@@ -47,6 +47,7 @@ def test_a_new_kind_is_a_curve_and_its_reverse():
     assert pairs.dominating[0].repeated(1) == OnlyCurve(2.0, 1)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_members_of_every_kind(kind):
     composition = compose(KINDS[kind])

@@ -152,6 +152,7 @@ def test_a_false_integral_is_widened_to_the_hull(quantity, order, pair):
         assert bracket == (min(false, low), max(false, high), True)
 
 
+@pytest.mark.slow
 def test_nearly_equal_pairs_are_not_contradicted():
     rng = np.random.default_rng(5)
     for k in range(60):

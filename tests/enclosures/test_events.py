@@ -71,6 +71,7 @@ def test_several_guarantees_of_one_mechanism(guarantees):
         assert one.delta(level).lower <= single
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("width", "count"), [(1.0, 1), (1.0, 2), (1.0, 3), (0.125, 20), (5.0, 4), (1e-3, 7),
                                               (1e-9, 2)])
 def test_bounded_range_fixed_in_advance(width, count):
@@ -98,12 +99,14 @@ def test_bounded_range_numbers():
     assert mixed.delta(0.25).lower <= mixed.delta(0.25).upper <= 1.0
 
 
+@pytest.mark.slow
 def test_many_bounded_ranges_are_within_those_of_private_ones():
     some, many = (compose(BoundedRange(0.01, adaptive=False), count) for count in (1024, 1025))
     assert some.delta(0.5).upper <= many.delta(0.5).upper
     assert many.delta(0.5).lower <= some.delta(0.5).upper * 1.02
 
 
+@pytest.mark.slow
 def test_permute_and_flip_by_its_law():
     """Random scores of two to four candidates, with every change by at most 1, lie between both bounds."""
     generator = np.random.default_rng(5)
@@ -129,6 +132,7 @@ def test_permute_and_flip_by_its_law():
     assert found.upper == pytest.approx(compose(LaplaceMechanism(1.0)).delta(0.5).upper)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("variance", "shift", "count"), [
     (2.0, 1, 1), (0.25, 1, 1), (0.25, 1, 3), (0.0625, 1, 2), (9.0, 3, 1), (2.0, 2, 4), (0.3, 1, 2), (1e-3, 1, 1),
     (7.3, 5, 2),
@@ -208,6 +212,7 @@ STEPS = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", STEPS)
 def test_concentrated_privacy_with_other_steps(name):
     """A Gaussian mechanism in the place of its zCDP has no larger delta, and the other steps alone bound from below."""

@@ -47,6 +47,7 @@ def laws(columns):
     return None if columns is None else tuple([float.fromhex(x) for x in column] for column in columns)
 
 
+@pytest.mark.slow
 def test_bounds_contain_the_truth_and_are_narrow():
     for row in json.loads(TABLE.read_text()):
         want = mpf(row["truth"])

@@ -128,6 +128,7 @@ def test_delta_rises_with_each_covariance():
                 assert (before.upper < after.lower).all()
 
 
+@pytest.mark.slow
 def test_processing_and_convexity():
     """Not more than with the bin known, and not more than with fewer bins of the same columns; convex in e^epsilon."""
     x = np.linspace(1.0, 4.0, 16)
@@ -201,6 +202,7 @@ def test_bounds_that_disagree_are_widened(monkeypatch):
     assert found.upper[0] == -1e-4
 
 
+@pytest.mark.slow
 def test_extreme_parameters():
     epsilon = np.array([0.0, 1.0, 1e3, 1e9, np.inf])
     for sigma, bins in itertools.product((1e-9, 0.05, 1.0, 1e9, 1e90, 1e120), (1, 2, 4)):

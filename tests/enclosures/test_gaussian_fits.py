@@ -45,6 +45,7 @@ def test_randomised_response(epsilon):
 
 
 @pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.slow
 def test_discrete_pairs(count):
     """Delta is straight in x between its kinks: a fine grid and the kinks of the losses find the largest mu."""
     p, q = np.array([0.5, 0.375, 0.125]), np.array([0.25, 0.375, 0.375])

@@ -197,6 +197,7 @@ def test_rotations_and_permutations_change_nothing():
         assert (other.width <= 1e-9 * other.value).all()
 
 
+@pytest.mark.slow
 def test_trade_off_and_repeated_releases_of_two_gaussians():
     """Tails and lower tails along the same paths: 40 releases of coordinates are a sum over 40 times as many."""
     p, q = gaussian(*TWOS[2][:2]), gaussian(*TWOS[2][2:])

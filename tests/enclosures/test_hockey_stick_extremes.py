@@ -413,6 +413,7 @@ def test_a_needle_whose_place_in_q_matters():
     assert got.upper - got.lower < 1e-14
 
 
+@pytest.mark.slow
 def test_crossings_beyond_all_positions():
     """The widest components have one sigma and means that hardly differ: L crosses epsilon 1e70 sigmas away.
 

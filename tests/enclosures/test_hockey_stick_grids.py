@@ -99,7 +99,7 @@ def divergence(pair, epsilon, extrema):
     return total
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_near_an_extremum_contain_the_truth(seed):
     pair = random_pair(seed, 3, 3)

@@ -66,7 +66,7 @@ def test_gaussian_published_is_its_closed_form(r):
         check_holds(exact, oracle.gaussian_published(r), "quadrature", None, 1e-14)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("r", few_first([1e-9, 1.0, 21.0, 4e-7, 1e-3, 0.1, 5.0], 3))
 def test_two_inputs_of_the_gaussian_mechanism(r):
     truth = oracle.gaussian_two_inputs(r)
@@ -173,6 +173,7 @@ def test_worst_point_by_brute_force(sigma, released_first):
 
 
 @pytest.mark.parametrize("rate", few_first([-1, 0, 1], 1))
+@pytest.mark.slow
 def test_tails_lie_above_the_rest(rate):
     rng = np.random.default_rng(6)
     curves = []

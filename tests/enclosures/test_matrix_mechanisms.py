@@ -25,7 +25,7 @@ def toeplitz(column, bins):
     return matrix
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("bins", "sigma", "epsilon"), [(3, 1.0, 0.5), (4, 2.0, 0.3), (16, 2.0, 1.0)])
 def test_banded_matrices(bins, sigma, epsilon):
     for direction in DIRECTIONS:
@@ -49,7 +49,7 @@ def test_entries_that_are_all_alike_are_exact():
         assert found.lower >= 0.99 * exact.lower
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_random_matrices_by_quadrature(seed):
     rng = np.random.default_rng(seed)

@@ -75,6 +75,7 @@ def test_a_wide_component_within_a_needle(p, q, epsilon):
     assert relative_width(p, q, epsilon) <= 1e-9
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_needles_against_ball_arithmetic(kind):
     rng = np.random.default_rng(KINDS.index(kind))

@@ -42,7 +42,7 @@ def check(label, found, truths, width):
     assert widest <= width, (label, widest)
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 5, 1000])
 @pytest.mark.parametrize("both", [False, True])
 def test_a_mixture_beside_normal_coordinates(d, both):
@@ -66,6 +66,7 @@ def test_a_mixture_beside_normal_coordinates(d, both):
 
 
 @pytest.mark.parametrize("count", [1, 2, 6, 100, 1000])
+@pytest.mark.slow
 def test_many_mixtures(count):
     """Two outcomes each, beside one normal coordinate of another mean, so that the sums have a density."""
     p, q = 0.375, 0.25
@@ -91,6 +92,7 @@ def test_many_mixtures(count):
 @pytest.mark.parametrize(
     ("ratio", "y"), [(1e-12, 1.0), (1e12, -0.5), (1e-6, 1e3), (0.25, 2.0**-20), (0.25, 1e12), (4.0, 1e-12 - 1)]
 )
+@pytest.mark.slow
 def test_beside_other_variances(ratio, y):
     """Two outcomes beside two normal coordinates of unequal variances, in any unit."""
     p, q, unit = 0.375, 0.25, np.sqrt(ratio)

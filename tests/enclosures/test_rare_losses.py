@@ -97,7 +97,7 @@ def test_bounds_do_not_depend_on_other_epsilons(quantity):
         assert (alone.lower[0], alone.upper[0]) == (together.lower[i], together.upper[i])
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("q", "sigma"), [(0.01, 2.0), (1e-4, 0.7)])
 def test_neighbours_that_share_a_table(q, sigma):
     epsilons = np.array([0.749999, 2.3])

@@ -87,6 +87,7 @@ def test_scales_do_not_matter(power):
     check_encloses(reductions.renyi_divergence(p, q), kl_divergence(one, two).value, 1e-11, slack=1e-14)
 
 
+@pytest.mark.slow
 def test_two_points_in_any_position_are_exact():
     rng = np.random.default_rng(3)
     for d in (7, 40):

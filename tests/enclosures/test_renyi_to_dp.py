@@ -16,6 +16,7 @@ FEW = GRID[:: len(GRID) // 40]
 
 
 @pytest.mark.parametrize("rows", [FEW, pytest.param(GRID, marks=pytest.mark.slow)], ids=["few", "all"])
+@pytest.mark.slow
 def test_delta_is_the_most_of_two_laws_on_two_points(rows):
     renyi, order, epsilon = (np.array(column) for column in zip(*rows, strict=True))
     found = c.dp_delta_from_rdp(renyi, order, epsilon)
@@ -33,6 +34,7 @@ def test_delta_is_the_most_of_two_laws_on_two_points(rows):
 
 
 @pytest.mark.parametrize("rows", [FEW, pytest.param(GRID, marks=pytest.mark.slow)], ids=["few", "all"])
+@pytest.mark.slow
 def test_epsilon_is_the_inverse_of_delta(rows):
     renyi, order, epsilon = (np.array(column) for column in zip(*rows, strict=True))
     delta = c.dp_delta_from_rdp(renyi, order, epsilon).value

@@ -205,6 +205,7 @@ def inside(found, truth, digits):
     assert found.lower - slack <= truth <= found.upper + slack, (found, truth)
 
 
+@pytest.mark.slow
 def test_directions_of_poisson_samples():
     """Adding may be the worse one from two steps on."""
     response = [0.75, 0.25], [0.25, 0.75]
@@ -256,6 +257,7 @@ def test_worst_pair_of_one_step_is_not_that_of_two():
     assert abs(found.upper - 0.11) < 1e-12  # of the symmetric pair
 
 
+@pytest.mark.slow
 def test_truncated_samples():
     noise = GaussianMechanism(2.0, 1.0)
     one = compose(TruncatedPoissonSampled(noise, 64, 0.125, 10))
@@ -279,6 +281,7 @@ def test_steps_with_a_cap_that_hardly_matters():
     assert (capped.upper <= plain.upper * (1 + 1e-6)).all(), (capped.upper, plain.upper)
 
 
+@pytest.mark.slow
 def test_a_sample_of_all_records():
     """Also at an infinite epsilon, where the curve of the sample would multiply it by 0."""
     sample, base = (compose(item, 2) for item in (PoissonSampled(LaplaceMechanism(3.0), 1.0), LaplaceMechanism(3.0)))

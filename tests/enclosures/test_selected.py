@@ -124,7 +124,7 @@ GAUSSIANS = [(0.5, 0.0, "many"), (0.5, 0.0, "poisson"), (0.0, 2.0, "geometric"),
              (0.0, 0.25, "light"), (0.25, 0.0, "logarithmic")]
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GAUSSIANS)
 def test_normal_runs(case):
     p_mean, q_mean, name = case

@@ -24,7 +24,7 @@ def moments(one):
     return separated_samples._log_moments(one, separated_samples._covariances(one))
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "sigma", "steps", "rate"),
     [([1.0], 1.0, 3, 0.25), ([1.0, 0.5], 1.0, 3, 0.25), ([1.0, 0.5], 0.7, 2, 0.9), ([0.5, 1.5], 2.0, 3, 0.01)],
@@ -63,6 +63,7 @@ def test_cyclic_samples_are_compositions():
     assert CyclicPoissonSampled([1.0], 1.0, 10, 0.5, 2, sensitivity=0.0).delta(0.0).upper == 0.0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("column", "steps", "rate", "separation"),
     [([1.0], 4, 0.25, 2), ([0.8, 0.5], 5, 0.3, 2), ([0.7, 0.4, 0.3], 5, 0.6, 3), ([1.0, 0.5], 4, 1e-3, 4),
@@ -88,7 +89,7 @@ def test_second_moments_at_the_ends(rate, scale):
     assert truth * (1 - 1e-14) <= found <= truth * (1 + 1e-9) + 1e-8
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "sigma", "steps", "rate"),
     [([1.0], 1.0, 3, 0.25), ([1.0, 0.5], 1.0, 3, 0.25), ([1.0, 0.5], 0.7, 2, 0.9), ([0.5, 1.5], 2.0, 3, 0.01),
@@ -124,7 +125,7 @@ def test_separated_samples_by_sampling(column, sigma, steps, rate, separation, e
         assert values.mean() - spread <= found.upper
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 def test_special_cases():
     """Separation 1 is Poisson sampling; rate 1 is balls in bins, also beside rates near it."""
     one = SeparatedSampled([1.0], 2.0, 50, 0.1, 1)
@@ -145,6 +146,7 @@ def test_special_cases():
     st.floats(0.3, 5.0), st.integers(1, 30), st.floats(1e-6, 1.0), st.integers(1, 5), st.floats(0.0, 1.0),
     st.floats(0.0, 4.0),
 )
+@pytest.mark.slow
 def test_more_noise_and_lower_rates_prove_less(sigma, steps, rate, separation, second, epsilon):
     """Bounds of two mechanisms, one of which is a processing of the other, overlap in their order."""
     column = [1.0, second][:separation]
@@ -158,7 +160,7 @@ def test_more_noise_and_lower_rates_prove_less(sigma, steps, rate, separation, s
             assert less.delta(epsilon, direction=direction).lower <= found.upper
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "epsilon"), [
     (([1.0], 1e-150, 5, 0.5, 2), 1.0), (([1e-300], 1.0, 5, 0.5, 2), 1e-300),
     (([1.0], 1.0, 10**9, 1e-6, 100), 1.0), (([1.0, 1.0], 1.0, 1, 1e-300, 3), 0.1), (([1.0], 1e300, 9, 0.9, 4), 0.0),

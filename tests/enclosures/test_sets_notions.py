@@ -99,6 +99,7 @@ def test_twelve_bits_and_a_random_prior():
     assert found["bayes_vulnerability"].lower <= guess <= found["bayes_vulnerability"].upper
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("channel", [
     UnaryEncoding.optimized(1000, 1.0), pytest.param(UnaryEncoding(1000, 1e-6), marks=pytest.mark.slow),
     UnaryEncoding(1000, 12.0), SubsetSelection(1000, 1.0), SubsetSelection(300, 1e-6, 100),

@@ -158,6 +158,7 @@ def test_two_values_of_fifty_reports():
     assert (many.lower > [0.7 * many.upper[0], 0.5 * many.upper[1], 0.1 * many.upper[2]]).all()
 
 
+@pytest.mark.slow
 def test_bounds_are_in_order():
     """Fewer reports, a larger local epsilon and adaptive randomisers lose more; lower bounds stay below upper ones."""
     epsilon = np.linspace(0.0, 1.9, 7)
@@ -194,6 +195,7 @@ def test_two_rounds_of_randomised_response():
     assert found.lower > 0.8 * found.upper
 
 
+@pytest.mark.slow
 def test_two_rounds_of_three_values():
     rows = oracle.response(3, 1.0)
     laws = [oracle.histogram(rows, (x, 2, 2)) for x in (0, 1)]
@@ -251,6 +253,7 @@ def test_local_epsilons():
     assert compose(Shuffled(0.0, 10)).delta(0.0).upper == 0.0
 
 
+@pytest.mark.slow
 def test_batches():
     base = GaussianMechanism(2.0, 1.0)
     replaced = compose(ShuffledBatches(base, 100)).delta([0.0, 0.5, 2.0])

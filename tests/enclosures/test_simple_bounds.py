@@ -75,7 +75,7 @@ def test_the_largest_epsilon():
     assert not math.isnan(found.value)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (10.0, 1e-4)])
 def test_very_many_releases(sigma, rate):
     found = compose(PoissonSampledGaussian(sigma, rate), 10**12).log_delta([0.0, 1.0, 5.0])

@@ -89,6 +89,7 @@ def test_many_levels_are_as_few(steps, deficit):
     assert (few[1] <= many[2]).all()
 
 
+@pytest.mark.slow
 def test_more_steps_and_more_noise_are_more_private():
     epsilon = np.array([0.01, 0.1, 0.5, 1.0])
     for direction in DIRECTIONS:

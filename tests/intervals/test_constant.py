@@ -78,7 +78,7 @@ def flat(start):
     )
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("quantity", "scale"), [(total_variation, 1.0), (jensen_shannon, math.log(2.0))])
 def test_laws_that_share_a_small_set(quantity, scale):
     for overlap in (1e-4, 3e-5):

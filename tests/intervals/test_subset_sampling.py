@@ -101,7 +101,7 @@ def test_the_same_bits_for_any_number_of_threads():
     assert done == [(1, 3), (2, 3), (3, 3)]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_variant
 def test_the_same_bits_on_every_processor(variant):
     code = (

@@ -82,7 +82,7 @@ for people, attributes, columns in SIZES:
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_the_same_bits_on_every_instruction_set(variant):
     check_same_lines(PROGRAM, 3 * len(SIZES), variant)

@@ -210,7 +210,7 @@ sys.stdout.buffer.write(_density.ISA.encode().ljust(8) + np.concatenate(found).t
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_instruction_sets_agree(variant):
     """The harshest cases are right on each, and ordinary values agree."""

@@ -175,6 +175,7 @@ def test_tail(n):
     check("ndtr_tail", 2.0**-100, pairs(np.concatenate(x)), scaled=True)
 
 
+@pytest.mark.slow
 def test_probability_of_an_interval(n):
     rng = np.random.default_rng(15)
     a = np.concatenate([rng.uniform(-36, 36, n), signed_logspace(-20, 1.5, n)])

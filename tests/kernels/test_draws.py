@@ -109,6 +109,7 @@ def test_a_stream_does_not_know_its_past(lag):
         assert abs((f[lag:] * f[:-lag]).sum() / scale / np.sqrt(N)) < 4.5 / np.sqrt(N)
 
 
+@pytest.mark.slow
 def test_lanes_and_neighbouring_streams_are_uncorrelated():
     lanes = normals(1, N)[0].reshape(-1, 8).T
     root = random_streams.root(5)
@@ -296,7 +297,7 @@ say("place wide", tall)
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(PROGRAM, 10, variant)

@@ -32,7 +32,7 @@ for people, m in ((1, 1), (3, 5), (9, 17), (13, 30), (17, 9)):
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_every_instruction_set(variant):
     check_same_lines(PROGRAM, 5 * 2 * 4 * 2, variant)

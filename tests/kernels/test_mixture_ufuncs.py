@@ -25,6 +25,7 @@ def arrays(pair):
     return [getattr(side, name) for side in (pair.p, pair.q) for name in NAMES]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("direction", ["PQ", "QP"])
 def test_bounds_contain_the_truth_of_the_table(direction):
     truth = {}
@@ -134,6 +135,7 @@ def test_layouts_padding_and_broadcasting():
         LINEAR(w, m[:, :2], s, v, n, t, epsilon)
 
 
+@pytest.mark.slow
 def test_the_interpreter_lock_is_released():
     rng = np.random.default_rng(6)
     given = [np.full(40, 1 / 40), rng.normal(size=40), rng.uniform(0.5, 1, 40), [1.0], [0.0], [1.0]]
@@ -190,5 +192,6 @@ for s, t in ((np.ones((60, 3)), np.ones((60, 2))), (rng.uniform(0.5, 2, (60, 3))
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(PROGRAM, 24, variant)

@@ -52,6 +52,7 @@ def standardised():
     return [(m + z * s, m, s) for z, m, s in zip(scores.tolist(), means.tolist(), sigmas.tolist(), strict=True)]
 
 
+@pytest.mark.slow
 def test_scores_and_tails(tmp_path):
     with mp.workprec(300):
         cases, rows = standardised(), []

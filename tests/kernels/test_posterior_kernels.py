@@ -28,7 +28,7 @@ for size in (1, 7, 100, 513, 300_000):
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_every_instruction_set(variant):
     plain, numbers = (

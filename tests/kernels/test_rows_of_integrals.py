@@ -97,7 +97,7 @@ POISSON = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rate", "sigma"), POISSON)
 def test_two_points_against_one_contain_the_truth(rate, sigma):
     p, q = subsampled(rate, sigma)
@@ -134,6 +134,7 @@ def test_tiny_rates_leave_the_first_term_of_the_series(rate, sigma):
             check(quantity, *pair, want=want, sharp=False)
 
 
+@pytest.mark.slow
 def test_subsampled_gaussians_need_few_nodes():
     for rate, sigma in product((1e-10, 1e-3, 0.5), (0.5, 1.0, 4.0, 100.0)):
         p, q = subsampled(rate, sigma)
@@ -147,7 +148,7 @@ def mixture_of(rng, n, spread, sigma):
     return rng.dirichlet(np.full(n, 0.5)).tolist(), (spread * sigma * rng.normal(size=n)).tolist(), [sigma] * n
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [3, 0, 1, 2, 4, 5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60))]
 )
@@ -197,6 +198,7 @@ def of_two_gaussians(p, q, order):
         return a * (m - n) ** 2 / (2 * mixed) + logs
 
 
+@pytest.mark.slow
 def test_two_gaussians_contain_the_truth():
     rng = np.random.default_rng(1)
     closed = 0
@@ -387,7 +389,7 @@ def digest(thousands):
     return out
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     code = "import json; from kernels import test_rows_of_integrals as t; print(json.dumps(t.digest(150)))"

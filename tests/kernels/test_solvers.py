@@ -267,7 +267,7 @@ def test_solver_without_python(header, tmp_path):
     assert [float(x) for x in out.split()] == pytest.approx(wanted, rel=tolerance, abs=tolerance), out
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("third", range(3))
 def test_every_header_with_a_guard_compiles_alone(third):
     guarded = [path for path in sorted(CSRC.rglob("*.h")) if f"#ifndef {path.stem.upper()}_H\n" in path.read_text()]

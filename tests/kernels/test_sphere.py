@@ -66,6 +66,7 @@ def test_against_balls(dimension, name, step):
     )
 
 
+@pytest.mark.slow
 def test_any_dimension():
     """Each dimension to 120 and some up to a thousand million, at radii of its own."""
     rng = np.random.default_rng(5)
@@ -145,6 +146,7 @@ def stored(name):
     return [[float.fromhex(term) for term in row.replace(",", " ").split()] for row in rows]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["low", "middle", "high"])
 def test_table(name):
     specification = importlib.util.spec_from_file_location("fit_sphere", ROOT / "tools" / "fit_sphere.py")

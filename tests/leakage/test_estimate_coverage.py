@@ -70,6 +70,7 @@ def least_coverage(repetitions):
 
 
 @pytest.mark.parametrize("name", ["mixed", "all or nothing, 0.93", "as by chance"])
+@pytest.mark.slow
 def test_intervals_cover(name):
     assert coverage(name, 8, 40, seed=1).min() >= least_coverage(40)
 
@@ -127,6 +128,7 @@ def failures_of_bounds(releases, repetitions, seed):
     return rates[0], published, corrected, *rates[1:]
 
 
+@pytest.mark.slow
 def test_bounds_of_the_papers_fail_and_the_corrected_ones_hold():
     occurred, published, corrected, *_, tight, leakage = failures_of_bounds(8, 60, seed=4)
     assert published < 1e-6 < 0.01 < occurred <= corrected

@@ -82,6 +82,7 @@ def test_an_empty_poisson_batch_shares_a_gradient_of_zero():
     assert all(not found.shared[index].any() for index in empty)
 
 
+@pytest.mark.slow
 def test_batches_are_drawn_as_they_say():
     runs = training(rounds=4000).run(RECORDS, LABELS, rng=5)
     counts = np.bincount(np.concatenate(runs.batches), minlength=30)
@@ -135,6 +136,7 @@ def test_protections_in_their_order():
 
 
 @pytest.mark.parametrize("levels", [2, 3, 16])
+@pytest.mark.slow
 def test_quantisation_is_right_in_the_mean(levels):
     g = np.array([1.0, 0.3, -0.77, 0.0, 1e-3])
     draws = np.array([Protection(levels=levels).apply(g, rng=seed) for seed in range(4000)])

@@ -287,7 +287,7 @@ for model in (SoftmaxRegression(12, 6), MultilayerPerceptron(12, (9,), 6)):
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_same_bits(variant):
     check_same_lines(SCRIPT, 6, variant)

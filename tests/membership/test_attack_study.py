@@ -38,6 +38,7 @@ def study(**words):
 STUDY = study()
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_attacks_on_the_same_releases(tmp_path):
     seen = {}
 

@@ -71,7 +71,7 @@ def objective(attacker, threshold, price, gamma, b, noise, frequencies):
     return gain + price * np.abs(noise).mean(axis=-1)
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("price", "gamma"), [(0.0, 0.5), (5.0, 0.5), (60.0, 0.0), (300.0, 0.9)])
 def test_no_worse_than_other_noise(kind, price, gamma):
@@ -133,6 +133,7 @@ def test_budgets_hold_for_each_release(kind, weights, budget):
         assert not delta[:, 1:].any()  # only what has no weight may move
 
 
+@pytest.mark.slow
 def test_dither_is_added_and_privacy_is_that_of_the_dither():
     attacker, _ = attack("adaptive")
     noise = best_response(attacker, price=1.0, dither=GaussianNoise(0.1))

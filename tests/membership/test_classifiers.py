@@ -108,6 +108,7 @@ def small_model():
     return FrequencyRelease(Panel(bits), BernoulliMembership(0.5), GaussianNoise(0.3))
 
 
+@pytest.mark.slow
 def test_a_network_is_nearly_as_good_as_the_exact_posterior():
     membership, released = small_model().simulate(3000, rng=1)
     attack = ClassifierAttacker("network", rng=1, hidden_layer_sizes=[32, 16], max_iter=15).fit(released, membership)

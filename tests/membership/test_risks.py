@@ -154,7 +154,7 @@ CASES = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_one_attribute(case):
     column, prior, noise, clip = CASES[case]
@@ -271,7 +271,7 @@ def test_a_class_whose_density_is_denormal():
     assert np.all(np.isfinite(found.upper))
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_several_attributes(model):
     """Releases are drawn; no risk exceeds that of one attribute alone, by the data-processing inequality."""
@@ -292,6 +292,7 @@ def test_quadrature_and_exact_are_one():
         assert bgp_risk(model, kind=kind, method="quadrature") == bgp_risk(model, kind=kind, method="exact")
 
 
+@pytest.mark.slow
 def test_drawn_releases_of_several_attributes_that_reduce_to_one_number():
     """Two copies of an attribute are one number: drawn releases agree with the certified integral."""
     for prior in (BernoulliMembership([0.2, 0.5, 0.7]), FixedSizeMembership(2)):

@@ -43,6 +43,7 @@ def number(ball):
     return mpmath.mpf(ball.str(40, radius=False))
 
 
+@pytest.mark.slow
 def test_one_dimension_is_the_divergence_on_the_line():
     points, weights = [-2.0, 0.0, 2.0], [0.375, 0.25, 0.375]
     for x in (0.0, 0.75, 2.0):

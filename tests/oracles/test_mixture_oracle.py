@@ -182,6 +182,7 @@ def test_equal_measures_have_zero_divergence():
         assert mixture.js(pair.p, pair.q).is_zero()
 
 
+@pytest.mark.slow
 def test_a_double_root_is_enclosed():
     touching = next(pair for pair in pairs("symmetric") if pair.name == "symmetric-touching")
     at_maximum = mixture.hockey_stick(touching.p, touching.q, 0.5)
@@ -199,6 +200,7 @@ def test_one_equal_variance_component_gives_at_most_two_crossings():
 
 
 @few_or_all("count", 4, 24)
+@pytest.mark.slow
 def test_a_sample_of_the_tables_can_be_recomputed(count):
     draw = random.Random(20250102)
     by_name = {pair.name: pair for pair in pairs()}

@@ -72,7 +72,7 @@ def test_spheres_agree_with_the_line(epsilon):
             check_close(got, nd.number(want), 1e-22)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 14.5])
 def test_nested_crossings_agree_with_spheres_and_the_line(epsilon):
     p, q = (nd.Law(np.ones(1), np.zeros((1, 2)), np.full((1, 2), s)) for s in (1.25, 1.0))
@@ -85,6 +85,7 @@ def test_nested_crossings_agree_with_spheres_and_the_line(epsilon):
     assert abs(got - nd.number(mixture.log_hockey_stick(LINE_P, LINE_Q, 0.25))) <= max(error, 1e-11)
 
 
+@pytest.mark.slow
 def test_a_nuisance_coordinate_is_bracketed():
     excess = 1e-3
     low, high = nd.nuisance_bracket(LINE_P, LINE_Q, 0.25, 2, excess)
@@ -153,7 +154,7 @@ def test_the_table_is_wide():
 SOME = ["product-2", "tiny-8", "single-16", "sphere-16", "unequal-4", "far-3", "collinear-24"]
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_a_sample_of_the_table_can_be_recomputed(name):
     computed = cases()[name].truths

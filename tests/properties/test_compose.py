@@ -82,6 +82,7 @@ def test_processing_of_data_loses(count):
 
 @settings(max_examples=15, deadline=None)
 @given(pair=pairs(), count=COUNTS, log_delta=st.floats(-200.0, -1.0))
+@pytest.mark.slow
 def test_epsilon_is_the_inverse(pair, count, log_delta):
     composition = compose(pair, count)
     found = composition.epsilon(log_delta=log_delta)

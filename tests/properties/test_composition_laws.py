@@ -119,6 +119,7 @@ class TestDuality:
 class TestProcessing:
     @FEW
     @given(data=st.data(), count=st.integers(1, 3))
+    @pytest.mark.slow
     def test_channels_lower_delta(self, data, count):
         """Merged outcomes, and any channel after the pair, which has infinite losses too."""
         p, q = data.draw(probabilities(4, zeros=True)), data.draw(probabilities(4, zeros=True))
@@ -202,6 +203,7 @@ class TestTails:
             assert b.lower <= a.upper <= b.upper * (1 + 1e-10)
 
     @pytest.mark.parametrize("scale", [0.051115087437419666, 0.5, 7.0])
+    @pytest.mark.slow
     def test_symmetric_losses(self, scale):
         """P(S > e) = Q(S < -e) where P and Q are mirror images; and a tail of Laplace noise of 60 digits."""
         composition = compose(LaplaceMechanism(scale, 0.6013232291660296), 4)

@@ -194,7 +194,7 @@ def true_of(assumption, secret):
     return assumption is TRUE_BELIEF
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 def test_no_chain_promises_what_is_false(source, secrets):
     known = {

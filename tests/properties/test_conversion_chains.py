@@ -37,6 +37,7 @@ def needed(row):
     return {name: numbers.get(name, 0.3) for name in row.required}
 
 
+@pytest.mark.slow
 def test_chains_hold_link_by_link():
     seen = set()
     for (source, name), target in itertools.product(SOURCES.items(), c.NOTIONS):

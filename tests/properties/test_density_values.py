@@ -39,6 +39,7 @@ def tile(seed, n):
 
 @settings(max_examples=30, deadline=None)
 @drawn(st.integers(0, 1000), st.integers(0, 200))
+@pytest.mark.slow
 def test_all_forms_agree(seed, n):
     x = tile(seed, n)
     kept = x.copy()

@@ -101,6 +101,7 @@ def hinged(hinges):
 
 @settings(max_examples=40, deadline=None)
 @given(HINGES, st.lists(st.floats(0.0, 14.0), min_size=1, max_size=12, unique=True), st.booleans())
+@pytest.mark.slow
 def test_curves_of_straight_lines(hinges, grid, through_zero):
     with mp.workdps(40):
         curve, truths = hinged(hinges)

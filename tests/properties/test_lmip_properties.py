@@ -96,6 +96,7 @@ def test_no_channel_exceeds_the_ldp_curve():
     assert (delta > 0.98 * bound).any()  # and it is close to some
 
 
+@pytest.mark.slow
 def test_no_mechanism_exceeds_the_corrected_lip_curve_and_some_exceed_the_published_one():
     rng = np.random.default_rng(42)
     n = 200_000

@@ -87,7 +87,7 @@ def test_equal_laws_and_many_components_have_none_or_finite_ones():
     assert found is None or np.isfinite(found.mixture.means).all()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [10.0, 40.0])
 def test_estimates_agree_with_the_certified_line(epsilon):
     """Means on a line and one covariance: the truth is that of the projection; the run is told to sample."""

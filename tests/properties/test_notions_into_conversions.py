@@ -228,6 +228,7 @@ def chained(drawn, seen):
                     seen.add((source, target))
 
 
+@pytest.mark.slow
 def test_no_conversion_of_a_notion_promises_too_much():
     seen = set()
     for seed in range(7):

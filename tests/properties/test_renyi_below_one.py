@@ -58,6 +58,7 @@ def test_far_laws_have_finite_values_in_proved_bounds(scale, order):
         assert "method" in keywords or found.cost["stopped"] == "target"
 
 
+@pytest.mark.slow
 def test_products_of_far_laws_are_covered():
     """A product of one pair of mixtures on the line: the divergence is a sum, certified coordinate by coordinate."""
     means, sigmas = [np.array([0.0, 1.5]), np.array([14.0, 17.0])], [np.array([1.0, 0.8]), np.array([1.2, 0.9])]

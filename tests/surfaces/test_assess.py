@@ -249,6 +249,7 @@ def test_a_law_can_be_given_instead_of_data():
     assert found["ldp_delta"].value[0, 0] == GaussianMechanism(1.0, 2.0).delta(1.0).value
 
 
+@pytest.mark.slow
 def test_files_hold_the_whole_table(report, tmp_path):
     paths = report.save(tmp_path / "out")
     assert [p.name for p in paths] == NAMES
@@ -342,7 +343,7 @@ def test_the_range_is_rounded_up():
 FROM_DATA = "computed from the private data, no bound known beforehand; pass sensitivity to state one"
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "words", "source"),
     [([31, 40, 58], {}, "data"), ([31, 40, 58], {"sensitivity": 100.0}, "given"),
@@ -363,6 +364,7 @@ def test_a_range_of_the_private_data_is_called_one(data, words, source, tmp_path
     assert ("data range" in subtitle) == (source == "data" and "level" not in words)
 
 
+@pytest.mark.slow
 def test_the_range_of_a_comparison_is_called_one_too(tmp_path):
     report = fastpriv.assess({"age": [31, 40, 58]}, mechanism=["rr", "geometric"], level=[1.0], epsilon=[1.0])
     assert f"range      27, {FROM_DATA}" in report.summary()

@@ -288,6 +288,7 @@ def test_the_number_of_jobs_changes_no_bit(several):
             assert surface.value.tobytes() == other.quantities[quantity].value.tobytes()
 
 
+@pytest.mark.slow
 def test_a_stopped_comparison_goes_on_where_it_stopped(several, tmp_path, monkeypatch):
     block = assess._Case.block
 
@@ -318,6 +319,7 @@ def test_a_stopped_comparison_goes_on_where_it_stopped(several, tmp_path, monkey
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn(report, several, tmp_path):
     assert len(report.plot().axes) == 3
     assert len(several.plot().axes) == 6
@@ -478,7 +480,7 @@ def test_bad_files_name_the_row_and_the_remedy(inside, capsys, arguments, messag
     assert not list(inside.glob("**/assessment.*"))
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rr", "oue", "subset", "exponential", "geometric"])
 def test_epsilon_alone_is_not_taken_for_the_level(name):
     numbers = [1, 2, 2, 3]

@@ -202,6 +202,7 @@ ASSESS = (
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_assess_killed_at_random_moments_ends_with_the_same_bits(tmp_path, times):
     people = tmp_path / "people.csv"
     people.write_text("age\n31\n40\n40\n58\n")
@@ -213,6 +214,7 @@ def test_assess_killed_at_random_moments_ends_with_the_same_bits(tmp_path, times
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_posterior_killed_at_random_moments_writes_a_whole_file_or_none(tmp_path, times):
     size = 200_000 if times < 10 else 30_000_000
     source = tmp_path / "likelihood.npy"

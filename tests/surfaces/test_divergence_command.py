@@ -335,6 +335,7 @@ def test_an_interrupt_inside_a_finalizer_is_not_lost(inside):
     assert run.stderr == "fastpriv: error: interrupted; nothing was written.\n"
 
 
+@pytest.mark.slow
 def test_a_process_that_is_interrupted_ends_with_130_and_no_traceback(inside):
     words = ("divergence", "kl", "p.npz", "q.json", "--rtol", "0")
     command = [sys.executable, "-m", "fastpriv", *words]

@@ -37,7 +37,7 @@ def test_files_are_written(report, tmp_path, kind, start):
     assert (tmp_path / f"a.{kind}").read_bytes().startswith(start)
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "words"),
     [
@@ -51,6 +51,7 @@ def test_harsh_reports_are_drawn(data, words, tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_text_stays_inside_the_page(report):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -63,6 +64,7 @@ def test_text_stays_inside_the_page(report):
         assert page.y0 <= box.y0 < box.y1 <= page.y1
 
 
+@pytest.mark.slow
 def test_pyplot_is_not_loaded():
     code = (
         "import sys, fastpriv; fastpriv.assess([1, 2], sigma=1, epsilon=[1, 2]).plot(); "

@@ -43,7 +43,7 @@ def reports():
     ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 @pytest.mark.parametrize("which", range(4))
 def test_pictures_are_drawn_without_a_warning(reports, which, kind, tmp_path, silent):
@@ -51,7 +51,7 @@ def test_pictures_are_drawn_without_a_warning(reports, which, kind, tmp_path, si
     assert (tmp_path / f"a.{kind}").stat().st_size > 1000
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(4))
 def test_texts_stay_on_the_page(reports, which):
     from matplotlib.backends.backend_agg import FigureCanvasAgg

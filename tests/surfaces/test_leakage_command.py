@@ -48,6 +48,7 @@ def study():
     return found, data
 
 
+@pytest.mark.slow
 def test_files_are_written(pictures, tmp_path):
     out = tmp_path / "out"
     assert main(["leakage", pictures, *SHORT, *FEW, "--out", str(out), "--figure", "svg"]) == 0

@@ -113,6 +113,7 @@ def test_a_file_is_taken_whole_and_the_first_line_says_so(panel, tmp_path, capsy
     assert "16 of 60 people drawn at random" in (out / "membership.html").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_said_first(panel, tmp_path, capsys):
     words = [panel, "--out", str(tmp_path / "out")]
     drawn = _first_line([*words, "--attributes", "5", "--pool", "8"], capsys)

@@ -75,7 +75,7 @@ REFERENCE = {
 DIGITS = {"ci_lmip_optimal": 1e-10, "two_inputs": 1e-10, "crossing": 1e-11}
 
 
-@pytest.mark.few(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("key", REFERENCE, ids=lambda key: "-".join(map(str, filter(None, key))))
 def test_reference_numbers(table, key):
     row, want = table[key], REFERENCE[key]
@@ -216,6 +216,7 @@ def test_numbers_need_no_matplotlib_but_pictures_do(paper, tmp_path, monkeypatch
             draw()
 
 
+@pytest.mark.slow
 def test_the_command_makes_one_figure(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["figures", "2"]) == 0

@@ -109,6 +109,7 @@ def test_text_of_any_script_stays():
         assert escape_invisible(text) == text
 
 
+@pytest.mark.slow
 def test_commands_escape_what_is_not_seen(tmp_path, capsys):
     name = f"{BIDI}.csv"
     (tmp_path / name).write_text(f"x{BIDI[4]}y\na\nb\nb\n", encoding="utf-8")

@@ -57,6 +57,7 @@ def test_a_sweep_goes_on_from_a_file_without_tables(tmp_path):
     ("times", "side", "n_jobs"), [(2, 30, 1), pytest.param(12, 100, 1, marks=pytest.mark.slow),
                                   pytest.param(12, 100, 2, marks=pytest.mark.slow)],
 )
+@pytest.mark.slow
 def test_a_sweep_killed_at_random_moments_ends_with_the_same_table(tmp_path, times, side, n_jobs):
     """The moments are counted in finished cells, since a machine under load takes any time to begin."""
     draws, store, words = random.Random(times), tmp_path / "store", {"grid": {"x": range(side), "y": range(side)}}
@@ -102,6 +103,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_no_finished_cell(tmp_path):
     ended = subprocess.run([sys.executable, "-c", FULL, str(tmp_path / "s")], env=HERE, capture_output=True, text=True)
     assert "store must be on a disk with space for the results; got" in ended.stdout, ended
@@ -122,7 +124,7 @@ sys.exit(main(["sweep", "sweeps.functions:endless", *words]))
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_ends_a_sweep_whose_cells_never_end(tmp_path, n_jobs):
     process = started(tmp_path / "s", n_jobs, code=INTERRUPTED, stderr=subprocess.PIPE)
@@ -205,6 +207,7 @@ def test_a_run_that_ends_by_itself_suspects_no_cell(tmp_path):
         assert [text for name, text in store.notes().items() if name.startswith("running")] == [""]
 
 
+@pytest.mark.slow
 def test_the_same_table_in_processes():
     words = {"grid": {"x": range(12), "y": range(12)}, "seed": 3}
     assert sweep(functions.slow, **words, executor="processes", n_jobs=2) == sweep(functions.slow, **words)

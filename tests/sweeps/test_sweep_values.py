@@ -246,6 +246,7 @@ def test_settings_from_files_and_frames(tmp_path):
     assert words["name"].tolist() == ["ab", "ab", "c", "c"]
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_workers():
     want = sweep(functions.drawn, grid={"n": range(300)}, seed=3)
     for n_jobs in (2, 3):
