@@ -43,6 +43,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery", "gallery_dirs": "pictures", "filename_pattern": r"/plot_", "min_reported_time": 10,
     "download_all_examples": False, "show_memory": False, "show_signature": False, "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",), "reset_modules": ("matplotlib",), "remove_config_comments": True,
+    "within_subsection_order": "FileNameSortKey",
 }
 
 _CODE = re.compile(r"(``.+?``|`[^`]+`_*|:\w+:`[^`]+`|\*\*[^*]+\*\*)")

@@ -25,8 +25,8 @@ BESIDE = ("LICENSE", "CITATION.cff", "fastpriv/studies/datasets/README.md")  # f
 LINK = re.compile(r"\]\(([\w./-]+?)(#[\w-]+)?\)")
 BANDS = {  # the bands of ARCHITECTURE.md, and what a reader finds there
     "8": "Other packages' objects in and out", "7": "Applications", "6": "Many releases, and sweeps",
-    "5": "Privacy notions, conversions, calibration", "4": "Quantities", "3": "Mechanisms, sampling, compiled functions",
-    "2": "Objects", "1": "What all share",
+    "5": "Privacy notions, conversions, calibration", "4": "Quantities",
+    "3": "Mechanisms, sampling, compiled functions", "2": "Objects", "1": "What all share",
 }
 
 
@@ -60,6 +60,14 @@ def rooms() -> dict[str, list[str]]:
     return result
 
 
+def first_paragraph(room: str) -> str:
+    """What the docstring of a room begins with; of the applications that of the package behind the short address."""
+    module = import_module(f"fastpriv.{room}")
+    if (ROOT / "fastpriv" / "studies" / room).is_dir():
+        module = import_module(f"fastpriv.studies.{room}")
+    return re.sub(r"\s+", " ", (module.__doc__ or "").strip().split("\n\n")[0])
+
+
 def names_of(room: str) -> list[str]:
     """Public names of a room: functions and classes first, then other objects are left out."""
     module = import_module(f"fastpriv.{room}")
@@ -70,9 +78,8 @@ def names_of(room: str) -> list[str]:
 def room_page(room: str, homes: dict[int, str]) -> str:
     """One page of reference; what another room documents is a link to it."""
     module = import_module(f"fastpriv.{room}")
-    first = (module.__doc__ or "").strip().split("\n\n")[0]
-    title = f"fastpriv.{room}"
-    lines = [title, "=" * len(title), "", f".. currentmodule:: {title}", "", re.sub(r"[`*|]+", "", first), ""]
+    title, first = f"fastpriv.{room}", re.sub(r"[`*|]+", "", first_paragraph(room))
+    lines = [title, "=" * len(title), "", f".. currentmodule:: {title}", "", first, ""]
     for name in names_of(room):
         value = getattr(module, name)
         home = homes.setdefault(id(value), room)
@@ -89,16 +96,13 @@ def room_page(room: str, homes: dict[int, str]) -> str:
 
 def reference_page(found: dict[str, list[str]]) -> str:
     """The shelf of reference: bands, and the rooms of each."""
-    lines = ["# Reference", "", "Every public name, on one page a room. A band builds on those below it, and never on one "
-             "above; the search finds names and words of all pages.", ""]
+    lines = ["# Reference", "", "Every public name, on one page a room. A band builds on those below it, and never on "
+             "one above; the search finds names and words of all pages.", ""]
     for band, title in BANDS.items():
         if not found[band]:
             continue
         lines += [f"## {title}", ""]
-        for room in found[band]:
-            module = import_module(f"fastpriv.{room}")
-            first = re.sub(r"\s+", " ", (module.__doc__ or "").strip().split("\n\n")[0])
-            lines.append(f"* [`fastpriv.{room}`](reference/{room}.rst): {first}")
+        lines += [f"* [`fastpriv.{room}`](reference/{room}.rst): {first_paragraph(room)}" for room in found[band]]
         lines.append("")
     every = [f"reference/{room}" for band in BANDS for room in found[band]]
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *every, "```", ""])
@@ -115,9 +119,10 @@ def write_sources(folder: Path) -> None:
         shutil.copy(ROOT / f"{name}.md", folder / f"{name}.md")
     for path in folder.glob("*.md"):
         text = path.read_text(encoding="utf-8")
-        text = re.sub(r"\]\((?:\.\./|docs/)(?=[\w./-]+)", "](", text).replace("datasets/README.md)", "datasets/README.txt)")
+        text = re.sub(r"\]\((?:\.\./|docs/)(?=[\w./-]+)", "](", text)
+        text = text.replace("datasets/README.md)", "datasets/README.txt)")
         if path.stem in SHELVES:
-            text += "\n".join(["", "```{toctree}", ":hidden:", "", *contents(path.stem), "```", ""])
+            text += "\n".join(["", "```{toctree}", ":hidden:", "", *map(_entry, contents(path.stem)), "```", ""])
         text = re.sub(r"\n+\n```\n", "\n```\n", text)  # doctest needs an empty line after the last output
         path.write_text(text.replace("\n| Pictures |", "\n| [Pictures](pictures/index.rst) |").replace(
             "\n| Reference |", "\n| [Reference](reference.md) |"), encoding="utf-8")
@@ -130,6 +135,11 @@ def write_sources(folder: Path) -> None:
              if (getattr(value, "__module__", None) or "").startswith(f"fastpriv.{room}.")}
     for room in every:
         (folder / "reference" / f"{room}.rst").write_text(room_page(room, homes), encoding="utf-8")
+
+
+def _entry(name: str) -> str:
+    """An entry of a table of contents; the title of README is the name of the package."""
+    return "Overview <README>" if name == "README" else name
 
 
 class Page(HTMLParser):
