@@ -4,6 +4,7 @@ import re
 import warnings
 
 import matplotlib
+import numpy as np
 
 import fastpriv
 
@@ -58,6 +59,18 @@ def plain_text(app, what, name, obj, options, lines):
             lines[i] = "".join(part if k % 2 else _MARKS.sub(r"\\\g<0>", part) for k, part in enumerate(parts))
 
 
+def ufunc_signature(app, what, name, obj, options, signature, return_annotation):
+    """The arguments of a ufunc by the names that its docstring gives them."""
+    if isinstance(obj, np.ufunc):
+        described = re.search(r"Parameters\n-+\n(.+?) :", obj.__doc__ or "")
+        names = described[1].split(", ") if described else []
+        if len(names) != obj.nin:
+            names = [f"x{k + 1}" for k in range(obj.nin)]
+        return f"({', '.join(names)}, /, out=None, where=True)", return_annotation
+    return None
+
+
 def setup(app):
     """Run before numpydoc, whose priority is the default one."""
+    app.connect("autodoc-process-signature", ufunc_signature, priority=900)  # and after it, here
     app.connect("autodoc-process-docstring", plain_text, priority=1)

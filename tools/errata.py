@@ -164,8 +164,8 @@ def page() -> str:
     counts = Counter(row[2] for row in rows)
     summary = ["| verdict | entries | meaning |", "|---|---|---|"]
     summary += [f"| {verdict} | {counts[verdict]} | {text} |" for verdict, text in VERDICTS.items()]
-    table = ["| | statement | verdict | size of the error |", "|---|---|---|---|"]
-    table += [f"| {n} | {title} | {verdict} | {size.replace('|', chr(92) + '|')} |" for n, title, verdict, size in rows]
+    table = ["| statement | verdict | size of the error |", "|---|---|---|"]
+    table += [f"| {n}. {title} | {verdict} | {size.replace('|', chr(92) + '|')} |" for n, title, verdict, size in rows]
     assert set(counts) <= set(VERDICTS)
     return "\n".join([INTRODUCTION, *summary, "", *table, "", "All examples below begin with", "", *parts])
 
