@@ -72,5 +72,5 @@ def ufunc_signature(app, what, name, obj, options, signature, return_annotation)
 
 def setup(app):
     """Run before numpydoc, whose priority is the default one."""
-    app.connect("autodoc-process-signature", ufunc_signature, priority=900)  # and after it, here
+    app.connect("autodoc-process-signature", ufunc_signature, priority=1)
     app.connect("autodoc-process-docstring", plain_text, priority=1)

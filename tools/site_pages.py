@@ -61,10 +61,10 @@ def rooms() -> dict[str, list[str]]:
 
 
 def first_paragraph(room: str) -> str:
-    """What the docstring of a room begins with; of the applications that of the package behind the short address."""
-    module = import_module(f"fastpriv.{room}")
-    if (ROOT / "fastpriv" / "studies" / room).is_dir():
-        module = import_module(f"fastpriv.studies.{room}")
+    """What the docstring of a room begins with; of a short address that of the module behind it."""
+    studies = {path.name: f"studies.{path.name}" for path in (ROOT / "fastpriv" / "studies").iterdir()}
+    places = {"errors": "base.errors"} | studies
+    module = import_module(f"fastpriv.{places.get(room, room)}")
     return re.sub(r"\s+", " ", (module.__doc__ or "").strip().split("\n\n")[0])
 
 
@@ -80,6 +80,9 @@ def room_page(room: str, homes: dict[int, str]) -> str:
     module = import_module(f"fastpriv.{room}")
     title, first = f"fastpriv.{room}", re.sub(r"[`*|]+", "", first_paragraph(room))
     lines = [title, "=" * len(title), "", f".. currentmodule:: {title}", "", first, ""]
+    if not names_of(room):  # functions that are compiled when their names are first used
+        functions = ", ".join(f"``{name}``" for name in dir(module))
+        lines[-2:] = [f".. automodule:: {title}", "   :no-index:", "", f"Functions: {functions}.", ""]
     for name in names_of(room):
         value = getattr(module, name)
         home = homes.setdefault(id(value), room)
