@@ -15,10 +15,12 @@ from importlib import import_module
 from inspect import isclass, isroutine
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+TOP = "names"  # the page of the names of fastpriv itself
 SHELVES = ("index", "start", "how_to", "why")  # the home page names the other ones, and they name all other pages
 OF_THE_ROOT = ("README", "ARCHITECTURE", "BOUNDS", "CHANGELOG", "CONTRIBUTING", "CONVERSIONS", "SECURITY")
 BESIDE = ("LICENSE", "CITATION.cff", "fastpriv/studies/datasets/README.md")  # files that those pages link
@@ -60,25 +62,30 @@ def rooms() -> dict[str, list[str]]:
     return result
 
 
+def module_of(room: str) -> ModuleType:
+    """The module of a room; ``TOP`` is the package itself."""
+    return import_module("fastpriv" if room == TOP else f"fastpriv.{room}")
+
+
 def first_paragraph(room: str) -> str:
     """What the docstring of a room begins with; of a short address that of the module behind it."""
     studies = {path.name: f"studies.{path.name}" for path in (ROOT / "fastpriv" / "studies").iterdir()}
     places = {"errors": "base.errors"} | studies
-    module = import_module(f"fastpriv.{places.get(room, room)}")
+    module = module_of(places.get(room, room))
     return re.sub(r"\s+", " ", (module.__doc__ or "").strip().split("\n\n")[0])
 
 
 def names_of(room: str) -> list[str]:
     """Public names of a room: functions and classes first, then other objects are left out."""
-    module = import_module(f"fastpriv.{room}")
+    module = module_of(room)
     return [name for name in sorted(module.__all__) if isclass(value := getattr(module, name)) or isroutine(value)
             or type(value).__name__ == "ufunc"]
 
 
 def room_page(room: str, homes: dict[int, str]) -> str:
     """One page of reference; what another room documents is a link to it."""
-    module = import_module(f"fastpriv.{room}")
-    title, first = f"fastpriv.{room}", re.sub(r"[`*|]+", "", first_paragraph(room))
+    module = module_of(room)
+    title, first = module.__name__ if room == TOP else f"fastpriv.{room}", re.sub(r"[`*|]+", "", first_paragraph(room))
     lines = [title, "=" * len(title), "", f".. currentmodule:: {title}", "", first, ""]
     if not names_of(room):  # functions that are compiled when their names are first used
         functions = ", ".join(f"``{name}``" for name in dir(module))
@@ -88,7 +95,7 @@ def room_page(room: str, homes: dict[int, str]) -> str:
         home = homes.setdefault(id(value), room)
         lines += [name, "-" * len(name), ""]
         if home != room:
-            lines += [f"Also in :doc:`{home}`, where it is documented.", ""]
+            lines += [f"Documented in :doc:`{home}`.", ""]
             continue
         kind = "autoclass" if isclass(value) else "autofunction"
         lines += [f".. {kind}:: {title}.{name}", ""]
@@ -100,14 +107,15 @@ def room_page(room: str, homes: dict[int, str]) -> str:
 def reference_page(found: dict[str, list[str]]) -> str:
     """The shelf of reference: bands, and the rooms of each."""
     lines = ["# Reference", "", "Every public name, on one page a room. A band builds on those below it, and never on "
-             "one above; the search finds names and words of all pages.", ""]
+             "one above; the search finds names and words of all pages.", "",
+             f"* [`fastpriv`](reference/{TOP}.rst): the names that are used most, `Estimate` among them.", ""]
     for band, title in BANDS.items():
         if not found[band]:
             continue
         lines += [f"## {title}", ""]
         lines += [f"* [`fastpriv.{room}`](reference/{room}.rst): {first_paragraph(room)}" for room in found[band]]
         lines.append("")
-    every = [f"reference/{room}" for band in BANDS for room in found[band]]
+    every = [f"reference/{room}" for room in (TOP, *chain.from_iterable(found.values()))]
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *every, "```", ""])
 
 
@@ -132,8 +140,8 @@ def write_sources(folder: Path) -> None:
     found = rooms()
     (folder / "reference").mkdir()
     (folder / "reference.md").write_text(reference_page(found), encoding="utf-8")
-    every = list(chain.from_iterable(found.values()))
-    public = [(room, getattr(import_module(f"fastpriv.{room}"), name)) for room in every for name in names_of(room)]
+    every = [*chain.from_iterable(found.values()), TOP]
+    public = [(room, getattr(module_of(room), name)) for room in every for name in names_of(room)]
     homes = {id(value): room for room, value in public
              if (getattr(value, "__module__", None) or "").startswith(f"fastpriv.{room}.")}
     for room in every:
