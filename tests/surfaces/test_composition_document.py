@@ -1,4 +1,4 @@
-"""The examples of docs/composition.md and of four other pages run, and the table of steps is one."""
+"""The examples of docs/composition.md and of eight other pages run, and the table of steps is one."""
 
 import doctest
 import re
@@ -13,7 +13,8 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "composition.md"
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("composition", 26), ("sampling", 16), ("adapters", 7), ("noise_level", 21), ("coming_from", 11)],
+    [("composition", 26), ("sampling", 16), ("adapters", 7), ("noise_level", 21), ("coming_from", 11), ("index", 3),
+     ("start_column", 9), ("start_pair", 9), ("start_training", 10)],
 )
 def test_examples_of_the_page(page, least):
     path = DOCUMENT.with_name(f"{page}.md")
