@@ -140,7 +140,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         typed = re.search(r"(?:unrecognized arguments: |invalid choice: ')([\w-]+)", message)
-        near = difflib.get_close_matches(typed[1], self._known_words(), 1) if typed else []
+        alike = [word for word in self._known_words() if typed and word != typed[1] and word[0] == typed[1][0]]
+        near = difflib.get_close_matches(typed[1], alike, 1) if typed else []
         self.exit(_report_error(f"{message}. {f'Did you mean {near[0]}? ' if near else ''}See {self.prog} --help.", 2))
 
     def _known_words(self) -> list[str]:

@@ -22,15 +22,17 @@ __all__ = [
     "warnings_on_one_line",
 ]
 
-FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
+FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figure-format; "none" draws nothing
 # The three ways to write a grid, for the help texts.
 GRID_FORMS = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
 
 _MAX_POINTS = 100_000  # of a grid of epsilons or deltas: the curves are smooth, and each point costs an evaluation
+# Endings of files that the commands write: a directory is hardly called so.
+_ENDINGS = ("csv", "html", "json", "parquet", "pdf", "png", "svg")
 # The options that several commands have, by name.
 _SHARED_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "confidence": {"metavar": "P", "type": float, "default": 0.95, "help": "level of intervals (default: 0.95)"},
-    "figure": {"choices": FIGURE_FORMATS, "help": "kind of picture (default: png if matplotlib is installed)"},
+    "figure_format": {"choices": FIGURE_FORMATS, "help": "kind of picture (default: png if matplotlib is installed)"},
     "json": {"action": "store_true", "help": "print JSON instead of the table"},
     "n_jobs": {"metavar": "N", "type": int, "default": -1, "help": "threads (default: all cores)"},
     "out": {"metavar": "DIR", "help": "directory for the files"},
@@ -53,7 +55,7 @@ def add_file_options(parser: argparse.ArgumentParser, files: str, *names: str, *
         "out": f"directory for the files (default: fastpriv-{files}; none with --json)",
         "json": "print JSON instead of the table; writes files only with --out", "quiet": "no progress bar, no text",
     }
-    add_shared_options(parser, *names, "figure", **usual | texts)
+    add_shared_options(parser, *names, "figure_format", **usual | texts)
     parser.set_defaults(files=files)
 
 
@@ -88,14 +90,22 @@ def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArra
 
 def directory_of_files(args: argparse.Namespace) -> str | None:
     """Return the directory of --out; without it that of the command, and with --json none."""
+    stem, dot, ending = (args.out or "").rpartition(".")
+    if dot and ending in _ENDINGS:
+        from ..base.errors import DomainError
+
+        raise DomainError(
+            f"--out must be a directory, because this command writes several files; got {args.out!r}. Write --out "
+            f"{stem}."
+        )
     return args.out if args.out is not None or args.json else f"fastpriv-{args.files}"
 
 
 def figure_format(args: argparse.Namespace) -> Literal["png", "svg", "pdf"] | None:
     """Return the ending of the picture's name, None for no picture."""
-    if args.figure is None:
+    if args.figure_format is None:
         return "png" if find_spec("matplotlib") else None
-    figure: Literal["png", "svg", "pdf", "none"] = args.figure
+    figure: Literal["png", "svg", "pdf", "none"] = args.figure_format
     return None if figure == "none" else figure
 
 
