@@ -23,7 +23,7 @@ DATA = [31.0, 40.0, 40.0, 58.0]
 SIGMA, EPSILON = [5.0, 20.0, 1e4], [0.0, 0.5, 1.0, 40.0]
 NOISE = {
     "ldp_delta", "log_ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "lip_delta", "log_lip_delta", "mutual_information",
-    "abp_max", "abp_mean", "mbp_xi",
+    "abp_max", "abp_mean", "mbp_xi", "bayes_vulnerability",
 }
 
 
@@ -59,7 +59,7 @@ def test_every_quantity_has_its_row_and_shape(report):
 
 
 def test_more_noise_leaks_less(report):
-    for name in ("mutual_information", "abp_max", "abp_mean", "ldp_epsilon"):
+    for name in ("mutual_information", "abp_max", "abp_mean", "ldp_epsilon", "bayes_vulnerability"):
         assert (np.diff(report[name].value) < 0).all(), name
     for name in ("ldp_delta", "lip_delta", "log_lip_delta"):
         value = report[name].value
