@@ -15,6 +15,7 @@ import io
 import logging
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _configure_process()
     args = program_parser().parse_args(arguments)
+    args.typed = shlex.join(["fastpriv", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         code = int(args.run(args))
         sys.stdout.flush()

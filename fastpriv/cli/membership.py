@@ -204,11 +204,6 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
         if text == "none":
             result[text] = NoNoise()
             continue
-        if kind in ("laplace:", "linf:"):
-            raise DomainError(
-                f"--noise must say what the number is; got {text!r}. Write {kind}epsilon={number} for the privacy of "
-                f"the whole release, or {kind}scale={number} for noise of that scale."
-            )
         try:
             result[text] = makers[kind](float(number))
         except (KeyError, ValueError) as error:
@@ -216,7 +211,8 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
                 raise
             raise DomainError(
                 f"--noise must be none, gaussian:SIGMA, laplace:epsilon=E, laplace:scale=B, linf:epsilon=E or "
-                f"linf:scale=B; got {text!r}. Write gaussian:0.2, say."
+                f"linf:scale=B; got {text!r}. Write laplace:epsilon=60 for the privacy of the whole release, or "
+                "laplace:scale=0.05 for the scale of the noise."
             ) from None
     return result
 

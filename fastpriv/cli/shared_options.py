@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..base.escaping import escape_invisible
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_file_options", "add_shared_options", "build_grid",
     "csv_dialect", "directory_of_files", "figure_format", "open_table", "print_json", "print_result", "print_text",
-    "warnings_on_one_line",
+    "warnings_on_one_line", "what_ran",
 ]
 
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figure-format; "none" draws nothing
@@ -28,7 +30,7 @@ GRID_FORMS = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:cou
 
 _MAX_POINTS = 100_000  # of a grid of epsilons or deltas: the curves are smooth, and each point costs an evaluation
 # Endings of files that the commands write: a directory is hardly called so.
-_ENDINGS = ("csv", "html", "json", "parquet", "pdf", "png", "svg")
+_ENDINGS = (".csv", ".html", ".json", ".parquet", ".pdf", ".png", ".svg")
 # The options that several commands have, by name.
 _SHARED_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "confidence": {"metavar": "P", "type": float, "default": 0.95, "help": "level of intervals (default: 0.95)"},
@@ -90,15 +92,25 @@ def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArra
 
 def directory_of_files(args: argparse.Namespace) -> str | None:
     """Return the directory of --out; without it that of the command, and with --json none."""
-    stem, dot, ending = (args.out or "").rpartition(".")
-    if dot and ending in _ENDINGS:
+    if Path(args.out or "").suffix in _ENDINGS:
         from ..base.errors import DomainError
 
         raise DomainError(
             f"--out must be a directory, because this command writes several files; got {args.out!r}. Write --out "
-            f"{stem}."
+            f"{Path(args.out).with_suffix('')}."
         )
     return args.out if args.out is not None or args.json else f"fastpriv-{args.files}"
+
+
+def what_ran(args: argparse.Namespace) -> dict[str, str]:
+    """The command as it was typed, and the digest of each file that it reads: the same ones make the same page."""
+    ran = {"command": args.typed}
+    for name in ("file", "channel", "prior"):
+        path = getattr(args, name, None)
+        if isinstance(path, str) and Path(path).is_file():
+            with open(path, "rb") as stream:
+                ran[f"SHA-256 of {Path(path).name}"] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return ran
 
 
 def figure_format(args: argparse.Namespace) -> Literal["png", "svg", "pdf"] | None:

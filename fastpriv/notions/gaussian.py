@@ -11,13 +11,13 @@ A variance is at most a quarter of the square of the range, so that D is convex 
 
 The best guess
 --------------
-In units of sigma, the likeliest x after a release y has the largest line l_x(y) = log pi(x) - x^2 / 2 + x y. The lines of
-the upper concave hull of the points (x, log pi(x) - x^2 / 2) win, each between two breakpoints. Any intervals are a
+In units of sigma, the likeliest x after a release y has the largest line l_x(y) = log pi(x) - x^2 / 2 + x y. The lines
+of the upper concave hull of the points (x, log pi(x) - x^2 / 2) win, each between two breakpoints. Any intervals are a
 strategy, so that the sum of pi(x) P_x(its interval) is a lower bound. For the upper one, let a breakpoint t have the
 lines i left and j right of it: for y < t, l_j(y) <= l_i(y) + |l_j(t) - l_i(t)| since l_j is steeper, and a line k of a
-slope between both has l_k(y) <= l_i(y) + (l_k(t) - l_i(t))^+; for y > t likewise. Breakpoints ascend, so that no line is
-above the one that wins by more than the sum of the first differences and the largest of the second, e: the sum times
-exp(e) is an upper bound.
+slope between both has l_k(y) <= l_i(y) + (l_k(t) - l_i(t))^+; for y > t, l_k(y) <= l_j(y) + |l_j(t) - l_i(t)| +
+(l_k(t) - l_i(t))^+. Breakpoints ascend, so that no line is above the one that wins by more than the sum of the first
+differences and the largest of the second, e: the sum times exp(e) is an upper bound.
 """
 
 # bounds: tested by enclosures/test_notions - rounding of the caps by which values of the secret are left out
@@ -44,7 +44,8 @@ from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["bayes_vulnerability", "ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of", "validated"]
+__all__ = ["bayes_vulnerability", "ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of",
+           "validated"]
 
 # bound: proved - of numbers in extended precision by some roundings, and of a sum of normal probabilities, below 1
 _LONG_ROUNDING, _GUESS_ROUNDING = 16.0 * float(np.finfo(np.longdouble).eps), 2e-15
@@ -275,19 +276,12 @@ def bayes_vulnerability(prior: Any, mechanism: Any) -> Estimate:
     i, j = np.array(hull[:-1], dtype=int), np.array(hull[1:], dtype=int)
     breakpoints = np.maximum.accumulate(0.5 * (x[i] + x[j]) - (logs[j] - logs[i]) / (x[j] - x[i]))
 
-    def differences(line: Any, index: Any) -> Any:
-        """The line less the one that wins left of a breakpoint, there, at most."""
-        t, left = breakpoints[index], i[index]
-        size = np.abs(logs[line]) + np.abs(logs[left]) + (x[line] - x[left]) * (np.abs(t) + np.abs(x[line] + x[left]))
-        middle = 0.5 * (x[line] + x[left])
-        return logs[line] - logs[left] + (x[line] - x[left]) * (t - middle), _LONG_ROUNDING * size
-
-    excess = 0.0
-    if breakpoints.size:
-        jump, error = differences(j, np.arange(j.size))
-        between = np.setdiff1d(np.arange(x.size), hull)
-        over, its_error = differences(between, np.searchsorted(j, between))
-        excess = float(np.sum(np.abs(jump) + error) + np.max(over + its_error, initial=0.0))
+    index = np.searchsorted(j, np.arange(1, x.size))  # of the breakpoint between whose lines a line's slope is
+    left, t = i[index], breakpoints[index]
+    gap, twice_middle = x[1:] - x[left], x[1:] + x[left]
+    over = logs[1:] - logs[left] + gap * (t - 0.5 * twice_middle)
+    error = _LONG_ROUNDING * (np.abs(logs[1:]) + np.abs(logs[left]) + gap * (np.abs(t) + np.abs(twice_middle)))
+    excess = float(np.sum((np.abs(over) + error)[j - 1]) + np.max(over + error, initial=0.0))
     ends = np.concatenate([[-np.inf], breakpoints, [np.inf]])
     low, high = ((side - x[hull]).astype(np.float64) for side in (ends[:-1], ends[1:]))
     chance = math.fsum(prior.probabilities[hull] * special.ndtr_difference(low, high))

@@ -14,15 +14,9 @@ from ..base.numerics import IndexArray
 from ..base.parallel import Progress
 from ..channels import ChannelStack
 from ..mechanisms.broadcasting import broadcasting
+from ..mechanisms.gaussian import GaussianMechanism
 from . import gaussian
-from .discrete.channel_with_prior import (
-    ChannelWithPrior,
-    Mechanism,
-    Prior,
-    channel_with_prior,
-    is_channel,
-    with_all_rows,
-)
+from .discrete.channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, with_all_rows
 from .discrete.dense_quantities import RowBlocks
 from .discrete.stack_quantities import quantity, stack_with_priors
 
@@ -67,7 +61,7 @@ def bayes_vulnerability(
     0.599226538694
     """
     parallel.checked(n_jobs, progress)
-    if not is_channel(mechanism):
+    if isinstance(mechanism, GaussianMechanism):
         return gaussian.bayes_vulnerability(prior, mechanism)
     return quantity("bayes_vulnerability", prior, mechanism, n_jobs, progress)
 

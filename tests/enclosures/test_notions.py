@@ -1,5 +1,6 @@
 """LIP curves, CD-LMIP, LDP, MBP and ABP of a discrete prior through Gaussian noise contain the truth."""
 
+import itertools
 import math
 from collections import defaultdict
 from decimal import Decimal
@@ -179,7 +180,7 @@ def guess_by_all_intersections(values, weights, sigma):
                         for i, a in enumerate(x) for j, b in enumerate(x) if i < j)
         ends = [min(points[0], x[0]) - 100 * s, *points, max(points[-1], x[-1]) + 100 * s]
         total = mpf(0)
-        for low, high in zip(ends[:-1], ends[1:], strict=True):
+        for low, high in itertools.pairwise(ends):
             middle = (low + high) / 2
             best = max(range(len(x)), key=lambda k: log(p[k]) - ((middle - x[k]) / s) ** 2 / 2)
             total += p[best] * (mp.ncdf((high - x[best]) / s) - mp.ncdf((low - x[best]) / s))

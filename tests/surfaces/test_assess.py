@@ -16,6 +16,7 @@ from fastpriv.base.numerics import rounded_up
 from fastpriv.errors import BackendMissingError, ShapeError
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 from fastpriv.studies.assessment import assess, quantities
+from fastpriv.studies.assessment.families import Requirement
 from fastpriv.studies.assessment.result import COLUMNS
 
 NAMES = [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
@@ -176,7 +177,8 @@ def test_faults_in_data_are_named(data, error, message):
 
 
 def test_many_values_are_released_as_they_are(monkeypatch):
-    monkeypatch.setattr("fastpriv.studies.assessment.assess.required_parameters", lambda *_: ())  # seconds
+    monkeypatch.setattr("fastpriv.studies.assessment.assess.required_parameters",
+                        lambda *_: (Requirement("any", 0.0, "exact"),))  # others take seconds
     data = np.random.default_rng(0).lognormal(2.0, 1.5, 600)
     found = fastpriv.assess(data, sigma=0.3, epsilon=1.0)
     assert (found.bins, found.rounding, found.prior) == (None, None, Pmf.from_data(data))

@@ -207,7 +207,8 @@ def rows_of_store(path):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_run_leaves_no_half_written_file_and_can_go_on(inside, how):
-    long = ("assess", "--sigma", "1..1000:400", "--epsilon", "0.01..10:200", "--out", "report", "--figure-format", "none")
+    long = ("assess", "--sigma", "1..1000:400", "--epsilon", "0.01..10:200", "--out", "report", "--figure-format",
+            "none")
     process = subprocess.Popen(
         [sys.executable, "-m", "fastpriv", *long], cwd=inside, env=HERE, text=True, stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -31,7 +31,8 @@ def test_files_are_written(panel, tmp_path):
 
 
 def test_json_priors_and_noises(panel, capsys):
-    words = ["--json", "--noise", "gaussian:0.3", "--noise", "laplace:epsilon=20", "--noise", "linf:epsilon=10", "--attack", "bayes"]
+    words = ["--json", "--noise", "gaussian:0.3", "--noise", "laplace:epsilon=20", "--noise", "linf:epsilon=10",
+             "--attack", "bayes"]
     assert main(["membership", panel, *SHORT, "--probability", "0.4", *words]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["settings"]["prior"] == "BernoulliMembership(0.4)"
@@ -62,10 +63,10 @@ def test_references(panel, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--noise", "uniform:1"], "--noise must be none, gaussian:SIGMA, laplace:epsilon=E, laplace:scale=B, linf:epsilon=E "
-                                   "or linf:scale=B; got 'uniform:1'"),
-        (["--noise", "laplace:60"], "--noise must say what the number is; got 'laplace:60'. Write laplace:epsilon=60 for "
-                                    "the privacy of the whole release, or laplace:scale=60 for noise of that scale."),
+        (["--noise", "uniform:1"], "--noise must be none, gaussian:SIGMA, laplace:epsilon=E, laplace:scale=B, "
+                                   "linf:epsilon=E or linf:scale=B; got 'uniform:1'"),
+        (["--noise", "laplace:60"], "or linf:scale=B; got 'laplace:60'. Write laplace:epsilon=60 for the privacy of "
+                                    "the whole release, or laplace:scale=0.05 for the scale of the noise."),
         (["--noise", "laplace:scale=-1"], "scale must be"),
         (["--noise", "gaussian:x"], "--noise must be none"),
         (["--noise", "gaussian:-1"], "sigma must be"),

@@ -85,6 +85,10 @@ def assessment_summary(report: Any) -> str:
         heading = "Noise that a target needs" if report.parameter == "sigma" else "Level that meets a target"
         width = _TARGET_WIDTH[report.parameter]
         lines += ["", heading, *(f"  {target:<{width}}  {setting}" for target, setting in targets)]
+    said = report.risk_statement()
+    lines += ["", "Verdict"]
+    for text in (*said.sentences(), *said.from_data):
+        lines += textwrap.wrap(text, _LINE_WIDTH, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
