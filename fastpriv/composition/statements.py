@@ -251,5 +251,5 @@ def _percentage(share: float) -> str:
 
 
 def _one_in(share: float) -> str:
-    number = round(1.0 / max(share, 1e-300))
+    number = round(min(1.0 / share, 2.0**53))
     return f"1 in {number:,}" if abs(share * number - 1.0) < _NEARLY_WHOLE and number > 1 else _percentage(share)
