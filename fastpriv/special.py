@@ -1829,10 +1829,5 @@ for _kernel in _KERNELS:
     __pyx_capi__ |= _kernel.capsules
 
 
-def __getattr__(name: str) -> object:
-    end = f": {name[3:]} takes sigma before rate" if name.startswith("subsampled_gaussian_") else ""  # their old names
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{end}")
-
-
 def __dir__() -> list[str]:
     return sorted(__all__)

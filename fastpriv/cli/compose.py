@@ -392,15 +392,13 @@ def _verdict(rows: Sequence[_Answer], summary: _Summary) -> list[str]:
     from ..base.numerics import next_above, rounded_up
     from ..conversions import membership_advantage_from_dp
 
-    if not summary.direction.startswith(("both", "worst")) or not rows or rows[0].quantity not in ("delta", "epsilon"):
-        return []
-    pairs = [(row.at, row.estimate.upper)[:: 1 if row.quantity == "delta" else -1] for row in rows]
-    advantage = min(float(membership_advantage_from_dp(max(e, 0.0), d).upper) for e, d in pairs)
-    times = rounded_up(min(100.0, float(next_above(50.0 + 50.0 * advantage, 2))))
+    pairs = [(row.at, row.estimate.upper)[:: 1 if row.quantity == "delta" else -1] for row in rows
+             if row.quantity in ("delta", "epsilon") and summary.direction.startswith(("both", "worst"))]
+    chances = [50.0 + 50.0 * float(membership_advantage_from_dp(max(e, 0.0), d).upper) for e, d in pairs]
     return [
         "Somebody who knows everything but which of two data sets was used, that differ in one record, guesses it "
-        f"right at most {times} times in 100 (50 without the releases)."
-    ]
+        f"right {rounded_up(min(100.0, float(next_above(min(chances), 2))))} times in 100 at most (50 without them)."
+    ] if chances else []
 
 
 def _text(rows: Sequence[_Answer]) -> str:

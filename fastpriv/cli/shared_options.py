@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figure-format; "n
 GRID_FORMS = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
 
 _MAX_POINTS = 100_000  # of a grid of epsilons or deltas: the curves are smooth, and each point costs an evaluation
-# Endings of files that the commands write: a directory is hardly called so.
-_ENDINGS = (".csv", ".html", ".json", ".parquet", ".pdf", ".png", ".svg")
 # The options that several commands have, by name.
 _SHARED_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "confidence": {"metavar": "P", "type": float, "default": 0.95, "help": "level of intervals (default: 0.95)"},
@@ -78,7 +77,6 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
 
 def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArray], Any], remedy: str) -> FloatArray:
     """Return the points of a grid of epsilons or deltas."""
-    from ..base.errors import DomainError
     from ..base.grids import parse_grid
 
     points = parse_grid(name, text, constraint, valid, remedy)
@@ -92,9 +90,7 @@ def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArra
 
 def directory_of_files(args: argparse.Namespace) -> str | None:
     """Return the directory of --out; without it that of the command, and with --json none."""
-    if Path(args.out or "").suffix in _ENDINGS:
-        from ..base.errors import DomainError
-
+    if Path(args.out or "").suffix in (".csv", ".html", ".json", ".parquet", ".pdf", ".png", ".svg"):
         raise DomainError(
             f"--out must be a directory, because this command writes several files; got {args.out!r}. Write --out "
             f"{Path(args.out).with_suffix('')}."

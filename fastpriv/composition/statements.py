@@ -87,9 +87,8 @@ class RiskStatement(Result):
         texts = (
             f"This attack, which wrongly accuses at most {_one_in(false_positive_rate)} of the {record}s that are not "
             f"in the data, finds {shown[0]} % of those that are.",
-            f"Where {_percentage(prior)} of the {record}s asked about are in the data, {shown[1]} % of those accused "
-            f"are. At the best threshold, the share that it finds exceeds the share that it wrongly accuses by "
-            f"{shown[2]} percentage points.",
+            f"Where {_percentage(prior)} of the {record}s asked about are members, {shown[1]} % of the accused are.",
+            f"Its advantage, found less wrongly accused, is {shown[2]} percentage points at the best threshold.",
         )
         assumed = f"Each interval is at confidence {true_positive_rate.confidence:g}; other attacks may find more."
         return cls(texts, (assumed, sample), (), {}, true_positive_rate, precision, lift, advantage)

@@ -275,7 +275,6 @@ def bayes_vulnerability(prior: Any, mechanism: Any) -> Estimate:
         hull.append(k)
     i, j = np.array(hull[:-1], dtype=int), np.array(hull[1:], dtype=int)
     breakpoints = np.maximum.accumulate(0.5 * (x[i] + x[j]) - (logs[j] - logs[i]) / (x[j] - x[i]))
-
     index = np.searchsorted(j, np.arange(1, x.size))  # of the breakpoint between whose lines a line's slope is
     left, t = i[index], breakpoints[index]
     gap, twice_middle = x[1:] - x[left], x[1:] + x[left]

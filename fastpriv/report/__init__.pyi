@@ -11,7 +11,6 @@ from .assessment_panels import panels_of_comparison as panels_of_comparison
 from .audit_panels import audit as audit
 from .leakage_panels import estimates_against_noise as estimates_against_noise
 from .pages import Details as Details
-from .pages import Emphasis as Emphasis
 from .pages import Pictures as Pictures
 from .pages import TextTable as TextTable
 from .pages import kind_meanings as kind_meanings

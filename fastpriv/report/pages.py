@@ -29,7 +29,7 @@ from ..base.remedies import shown
 from ..base.version import VERSION
 from ..kernels import _special
 
-__all__ = ["Details", "Emphasis", "Pictures", "TextTable", "kind_meanings", "page"]
+__all__ = ["Details", "Pictures", "TextTable", "kind_meanings", "page"]
 
 # What the bounds of an Estimate of each kind say.
 _KIND_MEANINGS = {
@@ -42,7 +42,7 @@ _KIND_MEANINGS = {
 _NOT_DRAWN = "There are no pictures: matplotlib is not installed. Run: pip install 'fastpriv[figures]'"
 
 
-Part = Union[str, Mapping[str, str], "TextTable", "Pictures", "Details", "Emphasis", "_Links", None]
+Part = Union[str, Mapping[str, str], "TextTable", "Pictures", "Details", "_Links", None]
 
 
 @dataclass(frozen=True)
@@ -121,29 +121,6 @@ class Pictures:
             return f"<p>{_text(_NOT_DRAWN)}</p>"
         images = "".join(_svg_image(draw().get_figure(), text) for draw, text in self.images)
         return f'<figure><div class="pictures">{images}</div>\n<figcaption>{_text(self.caption)}</figcaption></figure>'
-
-
-@dataclass(frozen=True)
-class Emphasis:
-    """A paragraph in bold type on a report page.
-
-    Parameters
-    ----------
-    text : str
-        What must not be overlooked.
-
-    Examples
-    --------
-    >>> from fastpriv import report
-    >>> "<strong>Read this</strong>" in report.page("Noise", {"": [report.Emphasis("Read this")]})
-    True
-    """
-
-    text: str
-
-    def html(self) -> str:
-        """The paragraph."""
-        return f"<p><strong>{_text(self.text)}</strong></p>"
 
 
 @dataclass(frozen=True)

@@ -244,6 +244,5 @@ def test_sigma_stands_before_the_rate_as_in_the_classes():
     assert value == pytest.approx(0.5, rel=1e-9)
     sigma, _, _ = special.sampled_gaussian_noise_remove(0.01, 0.5, float(want.value))
     assert sigma == pytest.approx(0.8, rel=1e-9)
-    with pytest.raises(AttributeError, match="no attribute 'subsampled_gaussian_delta_remove': sampled_gaussian_delta_"
-                                             "remove takes sigma before rate"):
+    with pytest.raises(AttributeError, match="no attribute 'subsampled_gaussian_delta_remove'"):
         getattr(special, "subsampled_gaussian_" + "delta_remove")

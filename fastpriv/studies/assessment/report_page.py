@@ -10,7 +10,6 @@ from ...base.table import bracket_texts
 from ...report import Details, Pictures, TextTable, kind_meanings, page, panels_of_assessment, panels_of_comparison
 from . import summary
 from .quantities import QUANTITIES
-from .verdict import verdict_parts
 
 __all__ = ["report_page"]
 
@@ -43,8 +42,9 @@ def report_page(report: Any, files: Sequence[str] = (), ran: Mapping[str, str] |
 
 def _assessment_sections(report: Any) -> dict[str, list[Any]]:
     images = [(partial(draw, report), text) for text, draw in panels_of_assessment(report)]
+    said = report.risk_statement()
     sections: dict[str, list[Any]] = {
-        "Verdict": verdict_parts(report),
+        "Verdict": [*said.texts, dict.fromkeys(said.from_data, ""), *said.assumed],  # terms are in bold type
         "In short": [dict(summary.facts(report)), _upper_bounds(summary.table(report))],
         "Pictures": [Pictures(images, _caption(report))],
     }

@@ -86,9 +86,8 @@ def assessment_summary(report: Any) -> str:
         width = _TARGET_WIDTH[report.parameter]
         lines += ["", heading, *(f"  {target:<{width}}  {setting}" for target, setting in targets)]
     said = report.risk_statement()
-    lines += ["", "Verdict"]
-    for text in (*said.sentences(), *said.from_data):
-        lines += textwrap.wrap(text, _LINE_WIDTH, initial_indent="  ", subsequent_indent="  ")
+    verdict = [line for text in (*said.texts, *said.from_data) for line in textwrap.wrap(text, _LINE_WIDTH - 2)]
+    lines += ["", "Verdict", *(f"  {line}" for line in verdict)]
     return "\n".join(lines)
 
 

@@ -6,15 +6,8 @@ from typing import Any
 
 from ...base.numerics import rounded_up
 from ...composition import RiskStatement
-from ...report import Emphasis
 
-__all__ = ["value_risk", "verdict_parts"]
-
-
-def verdict_parts(report: Any) -> list[Any]:
-    """The verdict for a page; what was read off the data is in bold type."""
-    said = report.risk_statement()
-    return [*said.texts, *map(Emphasis, said.from_data), *said.assumed]
+__all__ = ["value_risk"]
 
 
 def value_risk(report: Any, record: str) -> RiskStatement:
