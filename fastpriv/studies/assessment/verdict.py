@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.numerics import rounded_up
+from ...base.numerics import next_above, rounded_up
 from ...composition import RiskStatement
 
 __all__ = ["value_risk"]
@@ -19,15 +19,15 @@ def value_risk(report: Any, record: str) -> RiskStatement:
         enough = [i for i in range(len(privacy)) if privacy[i] >= (need.setting if noisy else -need.setting)]
         row = min(enough, key=privacy.__getitem__) if enough else int(privacy.argmax())
         setting = f"with {report.parameter} = {report.grid[row]:.6g}"
-        why = "the least private of the grid that meets it"
-        why = why if enough else "the most private of the grid, which does NOT meet it"
-        texts.append(f"Target: {need.target}. Choice: {setting[5:]}, {why}.")
+        why = "least private of the grid that meets it" if enough else "most private of the grid, which does NOT meet it"
+        texts.append(f"Target: {need.target}. Choice: {setting[5:]}, the {why}.")
     guess, information = report["bayes_vulnerability"][row], report["mutual_information"].to("bits")[row]
+    times = rounded_up(min(100.0, float(next_above(100.0 * guess.upper))))
     before = f"{100.0 * float(report.prior.probabilities.max()):.3g}"
     value = "value" if record == "record" else f"value of a {record}"
     texts += [
         f"{setting[0].upper()}{setting[1:]}, somebody who knows everything but one {value} guesses it right at most "
-        f"{rounded_up(100.0 * float(guess.upper))} times in 100 ({before} without the release).",
+        f"{times} times in 100 ({before} without the release).",
         f"On average one release tells at most {rounded_up(float(information.upper))} bits about the value, of "
         f"{report.secret.entropy_bits:.3g}.",
     ]
