@@ -45,7 +45,7 @@ def test_the_choice_is_the_least_noise_that_meets_the_target():
 def test_nothing_on_the_grid_meets_the_target_and_nothing_is_read_off_the_data():
     prior = fastpriv.Pmf([0.0, 1.0], [0.5, 0.5])
     said = risk.statement(fastpriv.assess(prior, sigma=[0.1, 0.2], epsilon=[1.0], sensitivity=2.0))
-    assert said.sentences()[0].endswith("Choice: sigma = 0.2, the most private of the grid, which does NOT meet it.")
+    assert said.sentences()[0].endswith("Choice: sigma = 0.2, the most private of the grid, and does NOT meet it.")
     assert said.from_data == ()
 
 

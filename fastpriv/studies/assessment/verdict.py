@@ -19,7 +19,7 @@ def value_risk(report: Any, record: str) -> RiskStatement:
         enough = [i for i in range(len(privacy)) if privacy[i] >= (need.setting if noisy else -need.setting)]
         row = min(enough, key=privacy.__getitem__) if enough else int(privacy.argmax())
         setting = f"with {report.parameter} = {report.grid[row]:.6g}"
-        why = "least private of the grid that meets it" if enough else "most private of the grid, which does NOT meet it"
+        why = "least private of the grid that meets it" if enough else "most private of the grid, and does NOT meet it"
         texts.append(f"Target: {need.target}. Choice: {setting[5:]}, the {why}.")
     guess, information = report["bayes_vulnerability"][row], report["mutual_information"].to("bits")[row]
     times = rounded_up(min(100.0, float(next_above(100.0 * guess.upper))))
