@@ -171,8 +171,8 @@ def rows(folder):
         one_in, one_out = np.ones(1), np.empty(1)
         yield (f"{name}, a loop over `gaussian_delta`", seconds(loop, 0.5, one_in, one_out),
                seconds(loop, 0.5, many, out))
-    epsilon_add, capacity = special.subsampled_gaussian_epsilon_add, special.awgn_capacity
-    yield ("ufunc `special.subsampled_gaussian_epsilon_add`, with bounds", seconds(epsilon_add, 0.01, 1.0, 1e-5),
+    epsilon_add, capacity = special.sampled_gaussian_epsilon_add, special.awgn_capacity
+    yield ("ufunc `special.sampled_gaussian_epsilon_add`, with bounds", seconds(epsilon_add, 1.0, 0.01, 1e-5),
            seconds(epsilon_add, 0.01, many + 0.5, 1e-5, repeat=1))
     yield "ufunc `special.awgn_capacity(2, 1, 1e-9)`, with bounds", seconds(capacity, 2.0, 1.0, 1e-9), None
     yield "ufunc `special.awgn_capacity(2, 10, 1e-9)`, with bounds", seconds(capacity, 2.0, 10.0, 1e-9), None

@@ -29,7 +29,7 @@ def numpy_line(rate, sigma, epsilon):
 
 
 def agrees(value, rate, sigma, epsilon, tolerance):
-    want = special.subsampled_gaussian_delta_remove(rate, sigma, epsilon)[0]
+    want = special.sampled_gaussian_delta_remove(sigma, rate, epsilon)[0]
     where = want > 1e-9 * rate
     assert np.max(np.abs(np.asarray(value)[where] / want[where] - 1)) < tolerance
 

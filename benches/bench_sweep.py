@@ -12,7 +12,7 @@ import fastpriv
 
 SIGMA, EPSILON = np.geomspace(0.5, 5.0, 100), np.linspace(0.0, 5.0, 100)
 AXES = {"sigma": SIGMA, "sensitivity": np.linspace(0.1, 2.0, 100), "epsilon": EPSILON}
-SUBSAMPLED = {"sigma": SIGMA, "q": np.geomspace(1e-4, 0.1, 100), "epsilon": EPSILON}
+SUBSAMPLED = {"sigma": SIGMA, "rate": np.geomspace(1e-4, 0.1, 100), "epsilon": EPSILON}
 SQUARES = {"x": np.arange(1000.0), "y": np.arange(100.0)}
 MILLION = {"x": np.arange(1000.0), "y": np.arange(1000.0)}
 

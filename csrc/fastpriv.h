@@ -68,28 +68,28 @@ typedef struct {
 } fastpriv_bounds;
 
 #define FASTPRIV_SUBSAMPLED(name, expression)                                                                          \
-    static inline fastpriv_bounds fastpriv_##name(double rate, double known, double target)                            \
+    static inline fastpriv_bounds fastpriv_##name(double first, double second, double target)                          \
     {                                                                                                                  \
         const fp_gauss_bounded found = expression;                                                                     \
         const fastpriv_bounds out = {found.value, found.lower, found.upper};                                           \
         return out;                                                                                                    \
     }
 
-/* rate, sigma, epsilon */
-FASTPRIV_SUBSAMPLED(subsampled_gaussian_delta_remove, fp_subsampled_bounded(rate, known, target, 0, 0))
-FASTPRIV_SUBSAMPLED(subsampled_gaussian_delta_add, fp_subsampled_bounded(rate, known, target, 1, 0))
-FASTPRIV_SUBSAMPLED(subsampled_gaussian_log_delta_remove, fp_subsampled_bounded(rate, known, target, 0, 1))
-FASTPRIV_SUBSAMPLED(subsampled_gaussian_log_delta_add, fp_subsampled_bounded(rate, known, target, 1, 1))
-/* rate, sigma, delta */
-FASTPRIV_SUBSAMPLED(subsampled_gaussian_epsilon_remove,
-                    fp_subsampled_inverse_header(rate, known, target, 0, FP_GAUSS_OF_EPSILON))
-FASTPRIV_SUBSAMPLED(subsampled_gaussian_epsilon_add,
-                    fp_subsampled_inverse_header(rate, known, target, 1, FP_GAUSS_OF_EPSILON))
+/* sigma, rate, epsilon */
+FASTPRIV_SUBSAMPLED(sampled_gaussian_delta_remove, fp_subsampled_bounded(second, first, target, 0, 0))
+FASTPRIV_SUBSAMPLED(sampled_gaussian_delta_add, fp_subsampled_bounded(second, first, target, 1, 0))
+FASTPRIV_SUBSAMPLED(sampled_gaussian_log_delta_remove, fp_subsampled_bounded(second, first, target, 0, 1))
+FASTPRIV_SUBSAMPLED(sampled_gaussian_log_delta_add, fp_subsampled_bounded(second, first, target, 1, 1))
+/* sigma, rate, delta */
+FASTPRIV_SUBSAMPLED(sampled_gaussian_epsilon_remove,
+                    fp_subsampled_inverse_header(second, first, target, 0, FP_GAUSS_OF_EPSILON))
+FASTPRIV_SUBSAMPLED(sampled_gaussian_epsilon_add,
+                    fp_subsampled_inverse_header(second, first, target, 1, FP_GAUSS_OF_EPSILON))
 /* rate, epsilon, delta; sigma over sensitivity */
-FASTPRIV_SUBSAMPLED(subsampled_gaussian_noise_remove,
-                    fp_subsampled_inverse_header(rate, known, target, 0, FP_GAUSS_OF_R))
-FASTPRIV_SUBSAMPLED(subsampled_gaussian_noise_add,
-                    fp_subsampled_inverse_header(rate, known, target, 1, FP_GAUSS_OF_R))
+FASTPRIV_SUBSAMPLED(sampled_gaussian_noise_remove,
+                    fp_subsampled_inverse_header(first, second, target, 0, FP_GAUSS_OF_R))
+FASTPRIV_SUBSAMPLED(sampled_gaussian_noise_add,
+                    fp_subsampled_inverse_header(first, second, target, 1, FP_GAUSS_OF_R))
 
 static inline double fastpriv_binary_entropy(double p) { return fp_binary_entropy(p, 1.0 - p); }
 static inline double fastpriv_bac_capacity(double a, double b) { return fp_bac_capacity(a, 1.0 - a, b, 1.0 - b); }

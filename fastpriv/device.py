@@ -65,7 +65,7 @@ def kernel(name: str) -> Any:
     ----------
     name : str
         A function of the C header: ``"gaussian_delta"``, ``"log_ndtr"``, ``"bac_capacity"``,
-        ``"subsampled_gaussian_delta_remove"``, ...
+        ``"sampled_gaussian_delta_remove"``, ...
 
     Returns
     -------

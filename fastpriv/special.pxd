@@ -24,23 +24,23 @@ cdef double gaussian_noise(double epsilon, double delta) noexcept nogil
 cdef double gaussian_noise_from_log_delta(double epsilon, double log_delta) noexcept nogil
 cdef double gaussian_noise_below(double epsilon, double delta) noexcept nogil
 cdef double gaussian_noise_below_from_log_delta(double epsilon, double log_delta) noexcept nogil
-cdef double subsampled_gaussian_delta_remove(double rate, double sigma, double epsilon) noexcept nogil
-cdef double subsampled_gaussian_delta_add(double rate, double sigma, double epsilon) noexcept nogil
-cdef double subsampled_gaussian_log_delta_remove(double rate, double sigma, double epsilon) noexcept nogil
-cdef double subsampled_gaussian_log_delta_add(double rate, double sigma, double epsilon) noexcept nogil
-cdef double subsampled_gaussian_epsilon_remove(double rate, double sigma, double delta) noexcept nogil
-cdef double subsampled_gaussian_epsilon_add(double rate, double sigma, double delta) noexcept nogil
-cdef double subsampled_gaussian_noise_remove(double rate, double epsilon, double delta) noexcept nogil
-cdef double subsampled_gaussian_noise_add(double rate, double epsilon, double delta) noexcept nogil
+cdef double sampled_gaussian_delta_remove(double sigma, double rate, double epsilon) noexcept nogil
+cdef double sampled_gaussian_delta_add(double sigma, double rate, double epsilon) noexcept nogil
+cdef double sampled_gaussian_log_delta_remove(double sigma, double rate, double epsilon) noexcept nogil
+cdef double sampled_gaussian_log_delta_add(double sigma, double rate, double epsilon) noexcept nogil
+cdef double sampled_gaussian_epsilon_remove(double sigma, double rate, double delta) noexcept nogil
+cdef double sampled_gaussian_epsilon_add(double sigma, double rate, double delta) noexcept nogil
+cdef double sampled_gaussian_noise_remove(double rate, double epsilon, double delta) noexcept nogil
+cdef double sampled_gaussian_noise_add(double rate, double epsilon, double delta) noexcept nogil
 cdef double awgn_capacity(double dimension, double radius, double rtol) noexcept nogil
-cdef void subsampled_gaussian_delta_remove_bounds(double rate, double sigma, double epsilon, double *found) noexcept nogil
-cdef void subsampled_gaussian_delta_add_bounds(double rate, double sigma, double epsilon, double *found) noexcept nogil
-cdef void subsampled_gaussian_log_delta_remove_bounds(double rate, double sigma, double epsilon, double *found) noexcept nogil
-cdef void subsampled_gaussian_log_delta_add_bounds(double rate, double sigma, double epsilon, double *found) noexcept nogil
-cdef void subsampled_gaussian_epsilon_remove_bounds(double rate, double sigma, double delta, double *found) noexcept nogil
-cdef void subsampled_gaussian_epsilon_add_bounds(double rate, double sigma, double delta, double *found) noexcept nogil
-cdef void subsampled_gaussian_noise_remove_bounds(double rate, double epsilon, double delta, double *found) noexcept nogil
-cdef void subsampled_gaussian_noise_add_bounds(double rate, double epsilon, double delta, double *found) noexcept nogil
+cdef void sampled_gaussian_delta_remove_bounds(double sigma, double rate, double epsilon, double *found) noexcept nogil
+cdef void sampled_gaussian_delta_add_bounds(double sigma, double rate, double epsilon, double *found) noexcept nogil
+cdef void sampled_gaussian_log_delta_remove_bounds(double sigma, double rate, double epsilon, double *found) noexcept nogil
+cdef void sampled_gaussian_log_delta_add_bounds(double sigma, double rate, double epsilon, double *found) noexcept nogil
+cdef void sampled_gaussian_epsilon_remove_bounds(double sigma, double rate, double delta, double *found) noexcept nogil
+cdef void sampled_gaussian_epsilon_add_bounds(double sigma, double rate, double delta, double *found) noexcept nogil
+cdef void sampled_gaussian_noise_remove_bounds(double rate, double epsilon, double delta, double *found) noexcept nogil
+cdef void sampled_gaussian_noise_add_bounds(double rate, double epsilon, double delta, double *found) noexcept nogil
 cdef void awgn_capacity_bounds(double dimension, double radius, double rtol, double *found) noexcept nogil
 cdef double binary_entropy(double p) noexcept nogil
 cdef double binary_entropy_with_complement(double p, double complement) noexcept nogil

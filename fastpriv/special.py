@@ -638,15 +638,15 @@ def gaussian_noise_below_from_log_delta(epsilon, log_delta, /):
     """
 
 
-def subsampled_gaussian_delta_remove(rate, sigma, epsilon, /):
+def sampled_gaussian_delta_remove(sigma, rate, epsilon, /):
     """Privacy curve of the Poisson-subsampled Gaussian mechanism when a record is removed:
 
     H_{e^epsilon}((1 - rate) N(0, sigma^2) + rate N(1, sigma^2) || N(0, sigma^2)).
 
     Parameters
     ----------
-    rate, sigma, epsilon : array_like of float64
-        Sampling rate in [0, 1]; sigma > 0, standard deviation over sensitivity; epsilon >= 0 in nats, inf included.
+    sigma, rate, epsilon : array_like of float64
+        sigma > 0, standard deviation over sensitivity; sampling rate in [0, 1]; epsilon >= 0 in nats, inf included.
 
     Returns
     -------
@@ -666,21 +666,21 @@ def subsampled_gaussian_delta_remove(rate, sigma, epsilon, /):
     Examples
     --------
     >>> import fastpriv as fp
-    >>> value, lower, upper = fp.special.subsampled_gaussian_delta_remove(0.01, 1.0, [0.0, 1.0])
+    >>> value, lower, upper = fp.special.sampled_gaussian_delta_remove(1.0, 0.01, [0.0, 1.0])
     >>> print(f'{value[1]:.12e}')
     2.732009261546e-09
     """
 
 
-def subsampled_gaussian_delta_add(rate, sigma, epsilon, /):
+def sampled_gaussian_delta_add(sigma, rate, epsilon, /):
     """Privacy curve of the Poisson-subsampled Gaussian mechanism when a record is added:
 
     H_{e^epsilon}(N(0, sigma^2) || (1 - rate) N(0, sigma^2) + rate N(1, sigma^2)).
 
     Parameters
     ----------
-    rate, sigma, epsilon : array_like of float64
-        Sampling rate in [0, 1]; sigma > 0, standard deviation over sensitivity; epsilon >= 0 in nats, inf included.
+    sigma, rate, epsilon : array_like of float64
+        sigma > 0, standard deviation over sensitivity; sampling rate in [0, 1]; epsilon >= 0 in nats, inf included.
 
     Returns
     -------
@@ -700,19 +700,19 @@ def subsampled_gaussian_delta_add(rate, sigma, epsilon, /):
     Examples
     --------
     >>> import fastpriv as fp
-    >>> value, lower, upper = fp.special.subsampled_gaussian_delta_add(0.01, 1.0, [0.0, 0.005])
+    >>> value, lower, upper = fp.special.sampled_gaussian_delta_add(1.0, 0.01, [0.0, 0.005])
     >>> print(value.round(8))
     [0.00382925 0.00096314]
     """
 
 
-def subsampled_gaussian_log_delta_remove(rate, sigma, epsilon, /):
-    """Natural logarithm of `subsampled_gaussian_delta_remove`, far below 1e-300 too, with bounds.
+def sampled_gaussian_log_delta_remove(sigma, rate, epsilon, /):
+    """Natural logarithm of `sampled_gaussian_delta_remove`, far below 1e-300 too, with bounds.
 
     Parameters
     ----------
-    rate, sigma, epsilon : array_like of float64
-        Sampling rate in [0, 1]; sigma > 0, standard deviation over sensitivity; epsilon >= 0 in nats, inf included.
+    sigma, rate, epsilon : array_like of float64
+        sigma > 0, standard deviation over sensitivity; sampling rate in [0, 1]; epsilon >= 0 in nats, inf included.
 
     Returns
     -------
@@ -732,19 +732,19 @@ def subsampled_gaussian_log_delta_remove(rate, sigma, epsilon, /):
     Examples
     --------
     >>> import fastpriv as fp
-    >>> value, lower, upper = fp.special.subsampled_gaussian_log_delta_remove(0.01, 1.0, 100.0)
+    >>> value, lower, upper = fp.special.sampled_gaussian_log_delta_remove(1.0, 0.01, 100.0)
     >>> round(float(value), 8)
     -5433.76797565
     """
 
 
-def subsampled_gaussian_log_delta_add(rate, sigma, epsilon, /):
-    """Natural logarithm of `subsampled_gaussian_delta_add`, far below 1e-300 too, with bounds.
+def sampled_gaussian_log_delta_add(sigma, rate, epsilon, /):
+    """Natural logarithm of `sampled_gaussian_delta_add`, far below 1e-300 too, with bounds.
 
     Parameters
     ----------
-    rate, sigma, epsilon : array_like of float64
-        Sampling rate in [0, 1]; sigma > 0, standard deviation over sensitivity; epsilon >= 0 in nats, inf included.
+    sigma, rate, epsilon : array_like of float64
+        sigma > 0, standard deviation over sensitivity; sampling rate in [0, 1]; epsilon >= 0 in nats, inf included.
 
     Returns
     -------
@@ -764,21 +764,21 @@ def subsampled_gaussian_log_delta_add(rate, sigma, epsilon, /):
     Examples
     --------
     >>> import fastpriv as fp
-    >>> value, lower, upper = fp.special.subsampled_gaussian_log_delta_add(0.5, 1.0, 0.69)
+    >>> value, lower, upper = fp.special.sampled_gaussian_log_delta_add(1.0, 0.5, 0.69)
     >>> round(float(value), 8)
     -24.09168574
     """
 
 
-def subsampled_gaussian_epsilon_remove(rate, sigma, delta, /):
+def sampled_gaussian_epsilon_remove(sigma, rate, delta, /):
     """Least epsilon of the Poisson-subsampled Gaussian mechanism for a target delta when a record is removed.
 
     0 where epsilon = 0 meets delta.
 
     Parameters
     ----------
-    rate, sigma, delta : array_like of float64
-        Sampling rate in [0, 1]; sigma > 0, standard deviation over sensitivity; delta in [0, 1].
+    sigma, rate, delta : array_like of float64
+        sigma > 0, standard deviation over sensitivity; sampling rate in [0, 1]; delta in [0, 1].
 
     Returns
     -------
@@ -799,21 +799,21 @@ def subsampled_gaussian_epsilon_remove(rate, sigma, delta, /):
     Examples
     --------
     >>> import fastpriv as fp
-    >>> value, lower, upper = fp.special.subsampled_gaussian_epsilon_remove(0.01, 1.0, 1e-5)
+    >>> value, lower, upper = fp.special.sampled_gaussian_epsilon_remove(1.0, 0.01, 1e-5)
     >>> round(float(value), 10)
     0.1994504478
     """
 
 
-def subsampled_gaussian_epsilon_add(rate, sigma, delta, /):
+def sampled_gaussian_epsilon_add(sigma, rate, delta, /):
     """Least epsilon of the Poisson-subsampled Gaussian mechanism for a target delta when a record is added.
 
     0 where epsilon = 0 meets delta.
 
     Parameters
     ----------
-    rate, sigma, delta : array_like of float64
-        Sampling rate in [0, 1]; sigma > 0, standard deviation over sensitivity; delta in [0, 1].
+    sigma, rate, delta : array_like of float64
+        sigma > 0, standard deviation over sensitivity; sampling rate in [0, 1]; delta in [0, 1].
 
     Returns
     -------
@@ -834,13 +834,13 @@ def subsampled_gaussian_epsilon_add(rate, sigma, delta, /):
     Examples
     --------
     >>> import fastpriv as fp
-    >>> value, lower, upper = fp.special.subsampled_gaussian_epsilon_add(0.01, 1.0, 1e-5)
+    >>> value, lower, upper = fp.special.sampled_gaussian_epsilon_add(1.0, 0.01, 1e-5)
     >>> round(float(value), 10)
     0.0090541997
     """
 
 
-def subsampled_gaussian_noise_remove(rate, epsilon, delta, /):
+def sampled_gaussian_noise_remove(rate, epsilon, delta, /):
     """Least sigma / sensitivity that gives (epsilon, delta) privacy after Poisson subsampling, a record removed.
 
     0 where any noise does.
@@ -869,13 +869,13 @@ def subsampled_gaussian_noise_remove(rate, epsilon, delta, /):
     Examples
     --------
     >>> import fastpriv as fp
-    >>> value, lower, upper = fp.special.subsampled_gaussian_noise_remove(0.01, 1.0, 1e-5)
+    >>> value, lower, upper = fp.special.sampled_gaussian_noise_remove(0.01, 1.0, 1e-5)
     >>> round(float(value), 10)
     0.6737928925
     """
 
 
-def subsampled_gaussian_noise_add(rate, epsilon, delta, /):
+def sampled_gaussian_noise_add(rate, epsilon, delta, /):
     """Least sigma / sensitivity that gives (epsilon, delta) privacy after Poisson subsampling, a record added.
 
     0 where any noise does.
@@ -904,7 +904,7 @@ def subsampled_gaussian_noise_add(rate, epsilon, delta, /):
     Examples
     --------
     >>> import fastpriv as fp
-    >>> value, lower, upper = fp.special.subsampled_gaussian_noise_add(0.01, 0.005, 1e-5)
+    >>> value, lower, upper = fp.special.sampled_gaussian_noise_add(0.01, 0.005, 1e-5)
     >>> round(float(value), 10)
     3.2195055809
     """

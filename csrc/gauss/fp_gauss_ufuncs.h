@@ -23,15 +23,15 @@
 
 FP_GAUSS_FUNCTIONS(FP_SCALAR)
 
-#define FP_SUBSAMPLED_FUNCTIONS(F)          \
-    F(subsampled_gaussian_delta_remove)     \
-    F(subsampled_gaussian_delta_add)        \
-    F(subsampled_gaussian_log_delta_remove) \
-    F(subsampled_gaussian_log_delta_add)    \
-    F(subsampled_gaussian_epsilon_remove)   \
-    F(subsampled_gaussian_epsilon_add)      \
-    F(subsampled_gaussian_noise_remove)     \
-    F(subsampled_gaussian_noise_add)
+#define FP_SUBSAMPLED_FUNCTIONS(F)       \
+    F(sampled_gaussian_delta_remove)     \
+    F(sampled_gaussian_delta_add)        \
+    F(sampled_gaussian_log_delta_remove) \
+    F(sampled_gaussian_log_delta_add)    \
+    F(sampled_gaussian_epsilon_remove)   \
+    F(sampled_gaussian_epsilon_add)      \
+    F(sampled_gaussian_noise_remove)     \
+    F(sampled_gaussian_noise_add)
 
 FP_SUBSAMPLED_FUNCTIONS(FP_BOUNDED_SCALAR)
 

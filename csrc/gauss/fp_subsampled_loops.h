@@ -2,7 +2,7 @@
 #include "gauss/fp_two_points_loops.h"
 #include "gauss/fp_subsampled_inverse_solver.h"
 
-/* Settings of rate, sigma and epsilon, at the given strides in bytes; `adding` is the direction, `logs` asks for log
+/* Settings of sigma, rate and epsilon, at the given strides in bytes; `adding` is the direction, `logs` asks for log
  * H.  The weights are formed anew where the rate changes. */
 FP_ONCE void FP_NAME(fp_subsampled)(char **args, ptrdiff_t count, const ptrdiff_t *steps, int adding, int logs)
 {
@@ -15,8 +15,8 @@ FP_ONCE void FP_NAME(fp_subsampled)(char **args, ptrdiff_t count, const ptrdiff_
         const ptrdiff_t n = left < FP_NAME(FP_TWO_POINTS_BLOCK) ? left : FP_NAME(FP_TWO_POINTS_BLOCK);
         for (ptrdiff_t i = 0; i < n; i++) {
             const ptrdiff_t at = start + i;
-            const double new_rate = *(const double *)(args[0] + at * steps[0]);
-            const double new_sigma = *(const double *)(args[1] + at * steps[1]);
+            const double new_sigma = *(const double *)(args[0] + at * steps[0]);
+            const double new_rate = *(const double *)(args[1] + at * steps[1]);
             const double epsilon = *(const double *)(args[2] + at * steps[2]);
             if (new_rate != rate)
                 weights = fp_two_points_subsampled(rate = new_rate, adding);
@@ -38,25 +38,27 @@ FP_ONCE void FP_NAME(fp_subsampled)(char **args, ptrdiff_t count, const ptrdiff_
         FP_NAME(fp_subsampled)(args, count, steps, adding, logs);                                                      \
     }
 
-FP_SUBSAMPLED(subsampled_gaussian_delta_remove, 0, 0)
-FP_SUBSAMPLED(subsampled_gaussian_delta_add, 1, 0)
-FP_SUBSAMPLED(subsampled_gaussian_log_delta_remove, 0, 1)
-FP_SUBSAMPLED(subsampled_gaussian_log_delta_add, 1, 1)
+FP_SUBSAMPLED(sampled_gaussian_delta_remove, 0, 0)
+FP_SUBSAMPLED(sampled_gaussian_delta_add, 1, 0)
+FP_SUBSAMPLED(sampled_gaussian_log_delta_remove, 0, 1)
+FP_SUBSAMPLED(sampled_gaussian_log_delta_add, 1, 1)
 
-#define FP_SUBSAMPLED_INVERSE(stem, adding, unknown)                                                                   \
+/* Settings of sigma, rate and delta, or of rate, epsilon and delta: `rate` is the position of the rate. */
+#define FP_SUBSAMPLED_INVERSE(stem, rate, adding, unknown)                                                             \
     static void FP_NAME(stem)(char **args, ptrdiff_t count, const ptrdiff_t *steps)                                    \
     {                                                                                                                  \
         for (ptrdiff_t i = 0; i < count; i++) {                                                                        \
             const fp_gauss_bounded found = FP_NAME(fp_subsampled_inverse)(                                             \
-                *(const double *)(args[0] + i * steps[0]), *(const double *)(args[1] + i * steps[1]),                  \
-                *(const double *)(args[2] + i * steps[2]), adding, unknown);                                           \
+                *(const double *)(args[rate] + i * steps[rate]),                                                       \
+                *(const double *)(args[1 - rate] + i * steps[1 - rate]), *(const double *)(args[2] + i * steps[2]),    \
+                adding, unknown);                                                                                      \
             *(double *)(args[3] + i * steps[3]) = found.value;                                                         \
             *(double *)(args[4] + i * steps[4]) = found.lower;                                                         \
             *(double *)(args[5] + i * steps[5]) = found.upper;                                                         \
         }                                                                                                              \
     }
 
-FP_SUBSAMPLED_INVERSE(subsampled_gaussian_epsilon_remove, 0, FP_GAUSS_OF_EPSILON)
-FP_SUBSAMPLED_INVERSE(subsampled_gaussian_epsilon_add, 1, FP_GAUSS_OF_EPSILON)
-FP_SUBSAMPLED_INVERSE(subsampled_gaussian_noise_remove, 0, FP_GAUSS_OF_R)
-FP_SUBSAMPLED_INVERSE(subsampled_gaussian_noise_add, 1, FP_GAUSS_OF_R)
+FP_SUBSAMPLED_INVERSE(sampled_gaussian_epsilon_remove, 1, 0, FP_GAUSS_OF_EPSILON)
+FP_SUBSAMPLED_INVERSE(sampled_gaussian_epsilon_add, 1, 1, FP_GAUSS_OF_EPSILON)
+FP_SUBSAMPLED_INVERSE(sampled_gaussian_noise_remove, 0, 0, FP_GAUSS_OF_R)
+FP_SUBSAMPLED_INVERSE(sampled_gaussian_noise_add, 0, 1, FP_GAUSS_OF_R)

@@ -32,10 +32,13 @@ from .errors import DomainError
 from .escaping import spreadsheet_row
 
 __all__ = [
-    "FileArray", "NpyHeader", "atomic_write", "changed_file", "check_writable_file", "explain_write_errors",
-    "file_state", "json_safe", "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "read_npy_header",
-    "read_npz", "save_and_close", "writable_directory", "write_csv", "write_csv_rows", "write_picture", "write_text",
+    "PICTURES", "FileArray", "NpyHeader", "atomic_write", "changed_file", "check_writable_file", "explain_write_errors",
+    "file_state", "json_safe", "lines_of", "memory_mapped_file", "parse_json", "parse_toml", "picture_kind",
+    "read_npy_header", "read_npz", "save_and_close", "writable_directory", "write_csv", "write_csv_rows",
+    "write_picture", "write_text",
 ]
+
+PICTURES = ("png", "svg", "pdf")  # file formats of pictures
 
 _LONG_INTEGER = re.compile(rb"(?<=\d)L(?=\s*[,)])")  # as Python 2 wrote lengths; NumPy warns of it
 _NO_SPACE = "Free space there, or name a path on another disk."  # remedy for a disk or quota that is full
@@ -137,6 +140,17 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     return Path(path)
 
 
+def picture_kind(argument: str, path: str | os.PathLike[str]) -> str:
+    """The ending of a picture's name, png where it has none."""
+    kind = Path(path).suffix.lower()[1:] or "png"
+    if kind not in PICTURES:
+        raise DomainError(
+            f"{argument} must be a name that ends in .png, .svg or .pdf; got {str(path)!r}. Choose one of these "
+            "endings."
+        )
+    return kind
+
+
 def write_picture(path: Path, figure: Any, kind: str, dots: float) -> Path:
     """Write a matplotlib figure, atomically; the same bytes on every day. Return the path."""
     with atomic_write(path) as stream:
@@ -146,8 +160,11 @@ def write_picture(path: Path, figure: Any, kind: str, dots: float) -> Path:
 
 def save_and_close(figure: Any, stream: Any, kind: str, dots: float | Literal["figure"] = "figure") -> None:
     """Write a matplotlib figure into a stream; pyplot, if it is loaded, shows and keeps the figure no longer."""
+    from matplotlib import rc_context
+
     metadata: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {}
-    figure.savefig(stream, format=kind, dpi=dots, **metadata)
+    with rc_context({"svg.hashsalt": "fastpriv"}):  # the same figure is the same file
+        figure.savefig(stream, format=kind, dpi=dots, **metadata)
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close(figure)
 

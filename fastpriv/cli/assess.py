@@ -19,6 +19,7 @@ from .shared_options import (
     open_table,
     print_result,
     warnings_on_one_line,
+    what_ran,
 )
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     out = directory_of_files(args)
     with warnings_on_one_line(shown=not args.quiet):
         report = _assess(args, out)
-    written = [] if out is None else report.save(out, formats=formats, figure=figure)
+    written = [] if out is None else report.save(out, formats=formats, figure=figure, ran=what_ran(args))
     print_result(args, report, report.summary(), written)
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from .shared_options import add_shared_options, print_json, print_text, warnings_on_one_line
 
@@ -36,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and draw; return the exit code."""
     from ..base.errors import DomainError
-    from ..base.files import atomic_write, json_safe
+    from ..base.files import json_safe, picture_kind, write_picture
     from ..base.numerics import rounded_down
     from ..studies.auditing import audit_scores, read_scores
 
@@ -53,13 +54,10 @@ def run(args: argparse.Namespace) -> int:
     verdict = None if args.claim is None else result.verdict(args.claim)
     refuted = args.claim is not None and float(result.epsilon.lower) > args.claim
     if args.figure is not None:
-        from pathlib import Path
-
         from ..report import audit
 
-        with atomic_write(args.figure) as stream:
-            ax = audit(result, claim=args.claim)
-            ax.figure.savefig(stream, format=Path(args.figure).suffix[1:] or "png", bbox_inches="tight")
+        kind = picture_kind("--figure", args.figure)
+        write_picture(Path(args.figure), audit(result, claim=args.claim).figure, kind, 150)
     if args.json:
         quantities = {"epsilon": result.epsilon, "mu": result.mu}
         content = {name: item.to_dict() for name, item in quantities.items()} | {

@@ -118,9 +118,9 @@ def run(args: argparse.Namespace) -> int:
     if epsilons is None and deltas is None and args.figure is None:
         raise DomainError("--epsilon, --delta or --figure must be given; got none. Write --epsilon 1,2,4.")
     if args.figure is not None:
-        from ..base.files import check_writable_file
+        from ..base.files import check_writable_file, picture_kind
 
-        _figure_kind(args.figure)
+        picture_kind("--figure", args.figure)
         check_writable_file(args.figure)
     summary = summary_of(args, composition, steps)
     with warnings.catch_warnings(record=True) as caught:
@@ -318,7 +318,7 @@ def _draw(
     """Draw the curve over the epsilons of the grid, or down to deltas of 1e-40."""
     import numpy as np
 
-    from ..base.files import write_picture
+    from ..base.files import picture_kind, write_picture
     from ..report import composed_profile
 
     if epsilons is not None and len(epsilons) > 1:
@@ -332,7 +332,7 @@ def _draw(
     x = np.linspace(low, high, _CURVE_POINTS)
     logs = composition.log_delta(x, direction=direction)
     ax = composed_profile(logs, x, title=_title(args, steps))
-    write_picture(Path(args.figure), ax.figure, _figure_kind(args.figure), 150)
+    write_picture(Path(args.figure), ax.figure, picture_kind("--figure", args.figure), 150)
 
 
 def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:
@@ -350,13 +350,6 @@ def _step_text(step: ComposedStep) -> str:
 
 def _parameter_text(name: str, value: Any) -> str:
     return f"{name} {value:g}" if isinstance(value, float) else f"{name} {str(value).replace('_', ' ')}"
-
-
-def _figure_kind(path: str) -> str:
-    kind = Path(path).suffix.lower()[1:]
-    if kind not in ("png", "svg", "pdf"):
-        raise DomainError(f"--figure must be a name that ends in .png, .svg or .pdf; got {path!r}. Choose one of them.")
-    return kind
 
 
 def _grid(name: str, text: str, constraint: str) -> FloatArray:
@@ -379,6 +372,7 @@ def _print_rows(
             "direction": summary.direction,
             "steps": [{"kind": step.kind, "count": step.count} | step.parameters for step in steps],
             "table": [dict(zip(_COLUMNS, row.cells(), strict=True)) for row in rows],
+            "verdict": _verdict(rows, summary),
         }
         print_json(json_safe(document))
     elif args.csv:
@@ -387,10 +381,24 @@ def _print_rows(
         sys.stderr.write("".join(f"fastpriv: {line}\n" for line in summary.assumed))
         write_csv_rows(sys.stdout, _COLUMNS, (row.cells() for row in rows))
     elif rows:
-        print_text(summary.text() + _text(rows))
+        print_text("\n".join([summary.text() + _text(rows), *_verdict(rows, summary), ""]))
     if args.figure is not None and not args.json and not args.csv:
         print_text(f"Written: {args.figure}\n")
     return 0
+
+
+def _verdict(rows: Sequence[_Answer], summary: _Summary) -> list[str]:
+    """What the best of the answers promises to a person; nothing of one direction alone, or of a search."""
+    from ..base.numerics import next_above, rounded_up
+    from ..conversions import membership_advantage_from_dp
+
+    pairs = [(row.at, row.estimate.upper)[:: 1 if row.quantity == "delta" else -1] for row in rows
+             if row.quantity in ("delta", "epsilon") and summary.direction.startswith(("both", "worst"))]
+    chances = [50.0 + 50.0 * float(membership_advantage_from_dp(max(e, 0.0), d).upper) for e, d in pairs]
+    return [
+        "Somebody who knows everything but which of two data sets was used, that differ in one record, guesses it "
+        f"right {rounded_up(min(100.0, float(next_above(min(chances), 2))))} times in 100 at most (50 without them)."
+    ] if chances else []
 
 
 def _text(rows: Sequence[_Answer]) -> str:

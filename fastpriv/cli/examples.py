@@ -18,7 +18,7 @@ randomized_response,,,,0.1,20
 _SWEEP = """quantity = "subsampled_gaussian_delta"
 [grid]
 sigma = "0.5..5:50"
-q = [0.001, 0.01]
+rate = [0.001, 0.01]
 epsilon = "0:5:26"
 """
 _HISTORY = "[[1.1, 0.01, 3000], [1.3, 0.01, 1000]]"  # as Opacus keeps it: noise multiplier, sample rate, steps

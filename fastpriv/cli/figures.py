@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", metavar="NAME", default="all", help="all, or figure1 to figure4, or 1 to 4 (default: all)"
     )
     add_file_options(parser, "figures", json="print the tables as JSON; writes files only with --out")
-    parser.epilog = "Example: fastpriv figures figure2 --out figures --figure svg"
+    parser.epilog = "Example: fastpriv figures figure2 --out figures --figure-format svg"
     parser.set_defaults(interrupted="files that are there are whole. Run the same command again.")
 
 

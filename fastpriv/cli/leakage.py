@@ -51,9 +51,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "(default: softmax)")
     add("--hidden", metavar="WIDTHS", help="hidden layers of the perceptron, such as 32 or 64,32 (default: 32)")
     add("--activation", choices=("sigmoid", "tanh", "softplus", "relu"), help="of hidden layers (default: sigmoid)")
-    add("--protection", metavar="WHAT", action="append", help="gaussian:0.001..1:7, laplace:0.1, clip:1, clip-mean:1, "
-        "largest:0.1, levels:16, dp-sgd:CLIP:MULTIPLIER or none; several joined by + act together; lists and ranges "
-        "make one protection of each value; may be repeated (default: 13 protections)")
+    add("--protection", metavar="WHAT", action="append", help="gaussian:0.001..1:7, laplace:scale=0.1, clip:1, "
+        "clip-mean:1, largest:0.1, levels:16, dp-sgd:CLIP:MULTIPLIER or none; several joined by + act together; lists "
+        "and ranges make one protection of each value; may be repeated (default: 13 protections)")
     add("--attack", choices=("matching", "prior"), default="matching", help="matching of gradients, without or with "
         "records like those of the batch as a prior (default: matching)")
     add("--pool", metavar="N", type=int, help=f"candidates, drawn from the data (default: {_POOL}, or all there are)")
@@ -187,7 +187,7 @@ def _grid(texts: Any, batch: int) -> dict[str, Protection]:
 
 def _choices(part: str, text: str, batch: int) -> list[tuple[str, dict[str, Any]]]:
     """Name and arguments of each protection that a part of a text stands for."""
-    kind, _, values = part.partition(":")
+    kind, _, values = part.replace("laplace:scale=", "laplace:").partition(":")
     if part == "none":
         return [("none", {})]
     if kind == "dp-sgd":

@@ -15,6 +15,7 @@ import io
 import logging
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _configure_process()
     args = program_parser().parse_args(arguments)
+    args.typed = shlex.join(["fastpriv", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         code = int(args.run(args))
         sys.stdout.flush()
@@ -140,7 +142,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         typed = re.search(r"(?:unrecognized arguments: |invalid choice: ')([\w-]+)", message)
-        near = difflib.get_close_matches(typed[1], self._known_words(), 1) if typed else []
+        alike = [word for word in self._known_words() if typed and word != typed[1] and word[0] == typed[1][0]]
+        near = difflib.get_close_matches(typed[1], alike, 1) if typed else []
         self.exit(_report_error(f"{message}. {f'Did you mean {near[0]}? ' if near else ''}See {self.prog} --help.", 2))
 
     def _known_words(self) -> list[str]:

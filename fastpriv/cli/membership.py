@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ _ATTRIBUTES = 24  # attributes of the simulated genotypes that are released, unl
 _OWN_ATTRIBUTES = 1000  # the same of a file, which is taken whole up to here: a run of about two minutes of two cores
 _NAME_WIDTH = 60  # columns of a terminal for the name of the file; a longer one is shortened
 _UTILITY = 0.06  # mean absolute noise of the default defences: less than a constant loses, and attacks err
+_MISSING = {"error": "raise", "drop": "drop_attributes", "zero": "as_zero"}  # --missing, and the word of read_panel
 _SETUP_SEED = 0x6D656D62  # keeps the split of people apart from the releases of the same seed
 
 
@@ -37,7 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "attribute (default: simulated genotypes that ship)")
     add("--counted-allele", metavar="ALLELE", help="what a 1 counts in .bed and .vcf: A1, A2, ref, alt or minor")
     add("--coding", choices=("binary", "carrier", "homozygous"), help="how copies of the allele become a bit")
-    add("--missing", choices=("raise", "drop_attributes", "as_zero"), default="raise", help="missing genotypes")
+    add("--missing", choices=tuple(_MISSING), default="error", help="missing genotypes: an error, drop "
+        "the attributes that have any, or read them as 0 (default: error)")
     add("--references", metavar="FILE", help="people who are no members (default: those of FILE beyond the pool)")
     add("--pool", metavar="K", type=int, default=_POOL, help=f"people who may be members, drawn at random (default: "
         f"{_POOL}; up to 24 are attacked exactly)")
@@ -46,8 +49,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     prior = parser.add_mutually_exclusive_group()
     prior.add_argument("--members", metavar="N", type=int, help="how many are members (default: half of the pool)")
     prior.add_argument("--probability", metavar="Q", type=float, help="probability with which each is a member")
-    add("--noise", metavar="NOISE", action="append", help="none, gaussian:SIGMA, laplace:EPSILON or linf:EPSILON; may "
-        "be repeated (default: none, and the three kinds at the same utility loss)")
+    add("--noise", metavar="NOISE", action="append", help="none, gaussian:SIGMA, laplace:epsilon=E, laplace:scale=B, "
+        "linf:epsilon=E or linf:scale=B; may be repeated (default: none, and the three kinds at the same utility loss)")
     add("--utility", metavar="LOSS", type=float, default=_UTILITY, help=f"mean absolute noise of the default defences "
         f"(default: {_UTILITY})")
     add("--clip", action="store_true", help="releases are cut to [0, 1]")
@@ -58,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
     add("--gamma", metavar="G", type=float, default=0.5, help="weight of false claims in the BWMA (default: 0.5)")
     add_file_options(parser, "membership", "confidence", "n_jobs", seed="seed (default: 0)")
-    parser.epilog = "Example: fastpriv membership panel.csv --members 8 --noise gaussian:0.2 --noise laplace:60"
+    parser.epilog = "Example: fastpriv membership panel.csv --members 8 --noise gaussian:0.2 --noise laplace:epsilon=60"
     parser.set_defaults(
         seed=0, large="the releases must fit into memory; got less memory than they need. Take fewer --releases.",
     )
@@ -101,7 +104,7 @@ def _people(args: argparse.Namespace) -> tuple[Panel, Panel, str]:
 
     from ..studies.membership.files import read_panel
 
-    words = {"counted_allele": args.counted_allele, "coding": args.coding, "missing": args.missing}
+    words = {"counted_allele": args.counted_allele, "coding": args.coding, "missing": _MISSING[args.missing]}
     if args.file is None:
         from ..studies.datasets import genotypes
         from ..studies.membership.panels import Panel
@@ -190,12 +193,14 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
         }
     n = max(1, math.floor(size))
     makers: dict[str, Any] = {
-        "gaussian": GaussianNoise, "laplace": lambda x: LaplaceNoise.from_epsilon(x, n, attributes),
-        "linf": lambda x: LInfinityNoise.from_epsilon(x, n, attributes),
+        "gaussian:": GaussianNoise, "gaussian:sigma=": GaussianNoise, "laplace:scale=": LaplaceNoise,
+        "laplace:epsilon=": lambda x: LaplaceNoise.from_epsilon(x, n, attributes), "linf:scale=": LInfinityNoise,
+        "linf:epsilon=": lambda x: LInfinityNoise.from_epsilon(x, n, attributes),
     }
     result: dict[str, Noise] = {}
     for text in args.noise:
-        kind, _, number = text.partition(":")
+        number = re.split("[:=]", text)[-1]
+        kind = text.removesuffix(number)
         if text == "none":
             result[text] = NoNoise()
             continue
@@ -205,8 +210,9 @@ def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[st
             if isinstance(error, DomainError):
                 raise
             raise DomainError(
-                f"--noise must be none, gaussian:SIGMA, laplace:EPSILON or linf:EPSILON; got {text!r}. Write "
-                "gaussian:0.2, say."
+                f"--noise must be none, gaussian:SIGMA, laplace:epsilon=E, laplace:scale=B, linf:epsilon=E or "
+                f"linf:scale=B; got {text!r}. Write laplace:epsilon=60 for the privacy of the whole release, or "
+                "laplace:scale=0.05 for the scale of the noise."
             ) from None
     return result
 

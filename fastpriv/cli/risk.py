@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..base.version import VERSION
 from .compose import add_step_options, composition_of, summary_of
-from .shared_options import add_shared_options, print_json, print_text
+from .shared_options import add_shared_options, print_json, print_text, what_ran
 
 __all__ = ["add_options", "run"]
 
@@ -55,18 +55,17 @@ def run(args: argparse.Namespace) -> int:
     if args.page is not None:
         from ..report import TextTable, page
 
-        rows = [[name.replace("_", " "), *(f"{number:.6g}" for number in item.floats()), item.kind]
-                for name, item in said.estimates().items()]
-        table = TextTable(["quantity", "value", "lower", "upper", "bounds"], rows, "The numbers", numeric=[1, 2, 3])
+        head = ["quantity", "value", "lower", "upper", "bounds"]
+        table = TextTable(head, said.number_rows(), "The numbers", numeric=[1, 2, 3])
         text = page(
             "What the release tells an attacker", {"": [f"Released: {summary.composed}.", *said.sentences()],
                                                    "Numbers": [table], "Assumed": [ASSUMPTIONS, *summary.assumed]},
-            ran={"steps": summary.composed},
+            ran={"steps": summary.composed, **what_ran(args)},
         )
         write_text(Path(args.page), text)
     if args.json:
-        document = {"fastpriv": VERSION, "composed": summary.composed, "assumed": [ASSUMPTIONS, *summary.assumed],
-                    "sentences": said.sentences(), **said.to_dict()}
+        document = {"fastpriv": VERSION, "composed": summary.composed, **said.to_dict(),
+                    "assumed": [*said.assumptions(), *summary.assumed]}
         print_json(json_safe(document))
         return 0
     print_text("\n".join([summary.composed, *summary.assumed, "", str(said), "", ASSUMPTIONS, ""]))

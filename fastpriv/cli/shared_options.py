@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
 
 if TYPE_CHECKING:
@@ -19,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = [
     "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_file_options", "add_shared_options", "build_grid",
     "csv_dialect", "directory_of_files", "figure_format", "open_table", "print_json", "print_result", "print_text",
-    "warnings_on_one_line",
+    "warnings_on_one_line", "what_ran",
 ]
 
-FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figures; "none" draws nothing
+FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figure-format; "none" draws nothing
 # The three ways to write a grid, for the help texts.
 GRID_FORMS = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
 
@@ -30,7 +33,7 @@ _MAX_POINTS = 100_000  # of a grid of epsilons or deltas: the curves are smooth,
 # The options that several commands have, by name.
 _SHARED_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "confidence": {"metavar": "P", "type": float, "default": 0.95, "help": "level of intervals (default: 0.95)"},
-    "figure": {"choices": FIGURE_FORMATS, "help": "kind of picture (default: png if matplotlib is installed)"},
+    "figure_format": {"choices": FIGURE_FORMATS, "help": "kind of picture (default: png if matplotlib is installed)"},
     "json": {"action": "store_true", "help": "print JSON instead of the table"},
     "n_jobs": {"metavar": "N", "type": int, "default": -1, "help": "threads (default: all cores)"},
     "out": {"metavar": "DIR", "help": "directory for the files"},
@@ -53,7 +56,7 @@ def add_file_options(parser: argparse.ArgumentParser, files: str, *names: str, *
         "out": f"directory for the files (default: fastpriv-{files}; none with --json)",
         "json": "print JSON instead of the table; writes files only with --out", "quiet": "no progress bar, no text",
     }
-    add_shared_options(parser, *names, "figure", **usual | texts)
+    add_shared_options(parser, *names, "figure_format", **usual | texts)
     parser.set_defaults(files=files)
 
 
@@ -74,7 +77,6 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
 
 def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArray], Any], remedy: str) -> FloatArray:
     """Return the points of a grid of epsilons or deltas."""
-    from ..base.errors import DomainError
     from ..base.grids import parse_grid
 
     points = parse_grid(name, text, constraint, valid, remedy)
@@ -88,14 +90,30 @@ def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArra
 
 def directory_of_files(args: argparse.Namespace) -> str | None:
     """Return the directory of --out; without it that of the command, and with --json none."""
+    if Path(args.out or "").suffix in (".csv", ".html", ".json", ".parquet", ".pdf", ".png", ".svg"):
+        raise DomainError(
+            f"--out must be a directory, because this command writes several files; got {args.out!r}. Write --out "
+            f"{Path(args.out).with_suffix('')}."
+        )
     return args.out if args.out is not None or args.json else f"fastpriv-{args.files}"
+
+
+def what_ran(args: argparse.Namespace) -> dict[str, str]:
+    """The command as it was typed, and the digest of each file that it reads: the same ones make the same page."""
+    ran = {"command": args.typed}
+    for name in ("file", "channel", "prior"):
+        path = getattr(args, name, None)
+        if isinstance(path, str) and Path(path).is_file():
+            with open(path, "rb") as stream:
+                ran[f"SHA-256 of {Path(path).name}"] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return ran
 
 
 def figure_format(args: argparse.Namespace) -> Literal["png", "svg", "pdf"] | None:
     """Return the ending of the picture's name, None for no picture."""
-    if args.figure is None:
+    if args.figure_format is None:
         return "png" if find_spec("matplotlib") else None
-    figure: Literal["png", "svg", "pdf", "none"] = args.figure
+    figure: Literal["png", "svg", "pdf", "none"] = args.figure_format
     return None if figure == "none" else figure
 
 

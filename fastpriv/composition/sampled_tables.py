@@ -165,7 +165,7 @@ def composed_epsilon(
     result[:, cells] = _numbers([*columns[:3, cells], logs[cells]], 2 * UNIT_ROUNDOFF * np.abs(logs[cells]), "epsilon",
                                 bounds)
     chosen = cells[np.isfinite(result[2, cells])]
-    least = special.subsampled_gaussian_delta_remove(columns[1, chosen], columns[0, chosen], result[2, chosen])[1]
+    least = special.sampled_gaussian_delta_remove(columns[0, chosen], columns[1, chosen], result[2, chosen])[1]
     false = chosen[least > columns[3, chosen]]
     result[1, false], result[2, false] = 0.0, np.inf
     method = _METHODS[bounds] + (f", {WIDENED}" if false.size else "")
@@ -267,7 +267,7 @@ def _log_deltas(columns: FloatArray, trivial: BoolArray, bounds: Bounds) -> tupl
     sigma, rate, count, epsilon = columns[:, cells]
     value, lower, upper = _numbers([sigma, rate, count, epsilon], np.zeros(cells.size), "log_delta", bounds)
     with np.errstate(divide="ignore"):
-        least = np.log(special.subsampled_gaussian_delta_remove(rate, sigma, epsilon)[1])
+        least = np.log(special.sampled_gaussian_delta_remove(sigma, rate, epsilon)[1])
     least = np.where(np.isfinite(least), least - 4 * UNIT_ROUNDOFF * (1.0 + np.abs(least)), -np.inf)
     least = least if bounds == "both" else np.full(cells.size, -np.inf)
     low, high, disagree = reconcile_bounds((lower, upper), (least, _log_total_variation(sigma, rate, count)))

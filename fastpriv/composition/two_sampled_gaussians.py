@@ -84,8 +84,8 @@ def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
 
 def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray) -> tuple[Any, Any]:
     """Lower and upper bounds of log delta for one side of the ratios a."""
-    curve = special.subsampled_gaussian_log_delta_remove if first.removes else special.subsampled_gaussian_log_delta_add
-    _, low, high = curve(first.rate, first.sigma[side], epsilon)
+    curve = special.sampled_gaussian_log_delta_remove if first.removes else special.sampled_gaussian_log_delta_add
+    _, low, high = curve(first.sigma[side], first.rate, epsilon)
     sign = 1.0 if first.removes else -1.0
     log_factor = math.log(second.rate) + (0.0 if first.removes else epsilon)
     integrand = _ReleaseIntegrand(first.ratio[side], first.rate, second.ratio[side], second.rate)

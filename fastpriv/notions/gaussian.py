@@ -8,6 +8,16 @@ Lengths are in units of sigma, q is the density of M(X), Z a standard normal num
 -E log q(x + Z) less the entropy of the noise, for every real x. Its second derivative is 1 - E Var(X | M(X) = x + Z).
 A variance is at most a quarter of the square of the range, so that D is convex where the range of the points is at most
 2: one of the two outermost points has the largest divergence.
+
+The best guess
+--------------
+In units of sigma, the likeliest x after a release y has the largest line l_x(y) = log pi(x) - x^2 / 2 + x y. The lines
+of the upper concave hull of the points (x, log pi(x) - x^2 / 2) win, each between two breakpoints. Any intervals are a
+strategy, so that the sum of pi(x) P_x(its interval) is a lower bound. For the upper one, let a breakpoint t have the
+lines i left and j right of it: for y < t, l_j(y) <= l_i(y) + |l_j(t) - l_i(t)| since l_j is steeper, and a line k of a
+slope between both has l_k(y) <= l_i(y) + (l_k(t) - l_i(t))^+; for y > t, l_k(y) <= l_j(y) + |l_j(t) - l_i(t)| +
+(l_k(t) - l_i(t))^+. Breakpoints ascend, so that no line is above the one that wins by more than the sum of the first
+differences and the largest of the second, e: the sum times exp(e) is an upper bound.
 """
 
 # bounds: tested by enclosures/test_notions - rounding of the caps by which values of the secret are left out
@@ -20,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import special
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Kind
@@ -33,8 +44,11 @@ from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of", "validated"]
+__all__ = ["bayes_vulnerability", "ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of",
+           "validated"]
 
+# bound: proved - of numbers in extended precision by some roundings, and of a sum of normal probabilities, below 1
+_LONG_ROUNDING, _GUESS_ROUNDING = 16.0 * float(np.finfo(np.longdouble).eps), 2e-15
 _LEVELS_PER_TASK = 256  # levels of epsilon of one call of the kernel: each takes up to 0.2 ms with a thousand points
 _LEVELS_TIMES_POINTS = 2**16  # levels times points of the sigmas of one call: some 10 ms
 _COST = ("evaluations", "double_double", "tails", "undecided")  # what the kernel of LIP curves counts
@@ -244,6 +258,40 @@ def _divergence_caps(prior: Pmf, sigma: float, grouped: GroupedAtoms) -> FloatAr
     density = -np.log(np.maximum(sums * (1 - grouped.error), single))
     average = np.where(np.isnan(average), np.inf, average)
     return np.asarray(np.minimum(average * (1 + 1e-9), density * (1 + 1e-15) + _CAP_ROUNDING))
+
+
+def bayes_vulnerability(prior: Any, mechanism: Any) -> Estimate:
+    """The chance that the best guess of the secret is right after the release; proof at the head of this module."""
+    prior, sigma = validated(prior, mechanism)
+    x = (prior.values.astype(np.longdouble) - prior.values.mean()) / sigma
+    logs = np.log(prior.probabilities.astype(np.longdouble))
+    heights, hull = logs - 0.5 * x * x, [0]
+    for k in range(1, x.size):
+        while len(hull) > 1 and (
+            (heights[k] - heights[hull[-1]]) * (x[hull[-1]] - x[hull[-2]])
+            >= (heights[hull[-1]] - heights[hull[-2]]) * (x[k] - x[hull[-1]])
+        ):
+            hull.pop()
+        hull.append(k)
+    i, j = np.array(hull[:-1], dtype=int), np.array(hull[1:], dtype=int)
+    breakpoints = np.maximum.accumulate(0.5 * (x[i] + x[j]) - (logs[j] - logs[i]) / (x[j] - x[i]))
+    index = np.searchsorted(j, np.arange(1, x.size))  # of the breakpoint between whose lines a line's slope is
+    left, t = i[index], breakpoints[index]
+    gap, twice_middle = x[1:] - x[left], x[1:] + x[left]
+    over = logs[1:] - logs[left] + gap * (t - 0.5 * twice_middle)
+    error = _LONG_ROUNDING * (np.abs(logs[1:]) + np.abs(logs[left]) + gap * (np.abs(t) + np.abs(twice_middle)))
+    excess = float(np.sum((np.abs(over) + error)[j - 1]) + np.max(over + error, initial=0.0))
+    ends = np.concatenate([[-np.inf], breakpoints, [np.inf]])
+    low, high = ((side - x[hull]).astype(np.float64) for side in (ends[:-1], ends[1:]))
+    chance = math.fsum(prior.probabilities[hull] * special.ndtr_difference(low, high))
+    rounding = _GUESS_ROUNDING + prior.mass_gap
+    least = float(prior.probabilities.max()) - rounding  # without the release
+    rounding += _LONG_ROUNDING * float(np.abs(x).max())  # of the places of the values
+    upper = min(1.0, chance * math.exp(min(excess, 700.0)) + rounding)  # exp of more overflows
+    return Estimate(
+        min(max(chance, least), upper), max(least, chance - rounding), upper, kind="certified", unit="probability",
+        method="the intervals of the likeliest value", cost={"intervals": len(hull)},
+    )
 
 
 def lip_epsilon(prior: Any, mechanism: Any) -> Estimate:

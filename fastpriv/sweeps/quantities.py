@@ -170,7 +170,7 @@ def _quantities() -> dict[str, SweepQuantity]:
                     result[quantity.name] = quantity
     curves: tuple[tuple[str, Callable[..., Estimate], tuple[str, ...], tuple[str, ...]], ...] = (
         ("gaussian_delta", _gaussian_delta, ("sigma", "epsilon"), ("sensitivity",)),
-        ("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ("direction",)),
+        ("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "rate", "epsilon"), ("direction",)),
     )
     for name, curve, required, optional in curves:
         result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
@@ -344,15 +344,15 @@ def _gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Esti
     return GaussianMechanism(sigma, sensitivity).delta(epsilon)
 
 
-def _subsampled_gaussian_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
+def _subsampled_gaussian_delta(*, sigma: Any, rate: Any, epsilon: Any, direction: str = "remove") -> Estimate:
     """Hockey-stick divergence of the subsampled Gaussian pair, by one call of its kernel."""
     from .. import special
 
     validate.choice("direction", direction, ("remove", "add"))
     sigma = validate.real("sigma", sigma, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     epsilon = validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
-    rate = validate.real("q", q, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
-    curve = getattr(special, f"subsampled_gaussian_delta_{direction}")
-    value, lower, upper = (np.asarray(numbers) for numbers in curve(rate, sigma, epsilon))
+    rate = validate.real("rate", rate, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+    curve = getattr(special, f"sampled_gaussian_delta_{direction}")
+    value, lower, upper = (np.asarray(numbers) for numbers in curve(sigma, rate, epsilon))
     method = f"closed form of two points against one, direction {direction}"
     return Estimate._of_arrays(value, lower, upper, kind="certified", unit="probability", method=method)

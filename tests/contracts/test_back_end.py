@@ -201,7 +201,7 @@ def test_the_c_header_is_also_c_plus_plus(tmp_path):
         pytest.skip("needs a C++ compiler")
     (tmp_path / "program.cc").write_text(
         "#include <fastpriv.h>\n"
-        "int main() { return !(fastpriv_subsampled_gaussian_noise_add(0.1, 0.05, 1e-5).lower > 0); }\n"
+        "int main() { return !(fastpriv_sampled_gaussian_noise_add(0.1, 0.05, 1e-5).lower > 0); }\n"
     )
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
     command = [compiler, *flags, "-I", fastpriv.get_include(), "program.cc", "-o", "program", "-lm"]

@@ -1,13 +1,15 @@
 """LIP curves, CD-LMIP, LDP, MBP and ABP of a discrete prior through Gaussian noise contain the truth."""
 
+import itertools
 import math
 from collections import defaultdict
 from decimal import Decimal
 
 import numpy as np
 import pytest
-from mpmath import mp
+from mpmath import log, mp, mpf
 
+from fastpriv import notions, special
 from fastpriv.distributions import Pmf
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 from fastpriv.notions import abp, cd_lmip, ldp_delta, lip_delta, lip_epsilon, log_lip_delta
@@ -168,3 +170,46 @@ def test_lip_of_points_far_apart(sigma):
     beyond = lip_delta(prior, GaussianMechanism(sigma), [1e11, 1e250, np.inf])
     assert beyond.upper[-1] == 0
     assert np.all(beyond.lower <= beyond.upper)
+
+
+def guess_by_all_intersections(values, weights, sigma):
+    """The chance of the best guess: the likeliest value between any two points where two densities are equal."""
+    with mp.workdps(60):
+        x, p, s = [mpf(v) for v in values], [mpf(w) for w in weights], mpf(sigma)
+        points = sorted((a + b) / 2 + s * s * log(p[i] / p[j]) / (b - a)
+                        for i, a in enumerate(x) for j, b in enumerate(x) if i < j)
+        ends = [min(points[0], x[0]) - 100 * s, *points, max(points[-1], x[-1]) + 100 * s]
+        total = mpf(0)
+        for low, high in itertools.pairwise(ends):
+            middle = (low + high) / 2
+            best = max(range(len(x)), key=lambda k: log(p[k]) - ((middle - x[k]) / s) ** 2 / 2)
+            total += p[best] * (mp.ncdf((high - x[best]) / s) - mp.ncdf((low - x[best]) / s))
+        return total / sum(p)
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 0.05, 0.7, 4.0, 300.0])
+def test_the_best_guess_behind_gaussian_noise(sigma):
+    rng = np.random.default_rng(5)
+    for size in (2, 3, 7):
+        values = np.sort(rng.normal(0.0, 3.0, size)) + rng.choice([0.0, 1e3])
+        prior = Pmf(values, rng.dirichlet(np.full(size, 0.5)) * 0.9 + 0.1 / size)
+        found = notions.bayes_vulnerability(prior, GaussianMechanism(sigma))
+        truth = guess_by_all_intersections(prior.values, prior.probabilities, sigma)
+        assert found.lower <= truth <= found.upper
+        assert found.width < 1e-10
+        assert found.upper >= prior.probabilities.max()
+
+
+def test_the_best_guess_at_the_ends():
+    assert notions.bayes_vulnerability(Pmf([3.0], [1.0]), GaussianMechanism(1.0)).lower > 1.0 - 1e-14
+    two = notions.bayes_vulnerability(Pmf([0.0, 2.0], [0.5, 0.5]), GaussianMechanism(1.0))
+    assert two.value == pytest.approx(special.ndtr(1.0), abs=1e-15)
+    for sigma in (1e-280, 1e280):  # no lower than certainty, or than the guess without the release
+        found = notions.bayes_vulnerability(Pmf([0.0, 1.0, 2.0], [0.25, 0.5, 0.25]), GaussianMechanism(sigma))
+        assert 0.5 - 1e-14 <= found.lower <= found.value <= found.upper <= 1.0
+    assert found.upper < 0.5 + 1e-14
+    many = Pmf(np.linspace(0.0, 1.0, 2001), np.full(2001, 1 / 2001))  # lines that touch the hull without a share
+    found = notions.bayes_vulnerability(many, GaussianMechanism(0.01))
+    inner = 2000 * special.ndtr_difference(-0.025, 0.025) + 1.0
+    assert found.value == pytest.approx(inner / 2001, rel=1e-11)
+    assert found.width < 1e-13

@@ -30,7 +30,7 @@ results = {
 for name, arguments in results.items():
     print(name, hashlib.sha256(np.ascontiguousarray(getattr(special, name)(*arguments)).tobytes()).hexdigest())
 for name in ("delta_remove", "delta_add", "log_delta_remove", "log_delta_add"):
-    found = getattr(special, "subsampled_gaussian_" + name)(a, 0.5 / r, b * np.where(a < 0.5, epsilon, 1.0))
+    found = getattr(special, "sampled_gaussian_" + name)(0.5 / r, a, b * np.where(a < 0.5, epsilon, 1.0))
     print(name, hashlib.sha256(np.stack(found).tobytes()).hexdigest())
 mechanism = GaussianMechanism(a + 0.1, 2 * (a + 0.1) * 10 ** rng.uniform(-9, 2, n))
 for name in ("delta", "log_delta"):

@@ -14,7 +14,9 @@ QUANTITIES = [(quantity, direction) for quantity in ("epsilon", "noise") for dir
 
 
 def inverse(quantity, direction):
-    return getattr(special, f"subsampled_gaussian_{quantity}_{direction}")
+    """The ufunc, called with the rate first whatever the known number is."""
+    function = getattr(special, f"sampled_gaussian_{quantity}_{direction}")
+    return (lambda rate, sigma, delta: function(sigma, rate, delta)) if quantity == "epsilon" else function
 
 
 def settings(quantity, harsh, n):

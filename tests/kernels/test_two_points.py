@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from fastpriv import GaussianMixture, hockey_stick_divergence, special
+from fastpriv import GaussianMixture, PoissonSampledGaussian, compose, hockey_stick_divergence, special
 from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.kernels import _hockey_stick_curves
 from oracles.two_points import log_hockey_stick, subsampled
@@ -50,7 +50,7 @@ NAMES = [
 
 
 def functions(direction):
-    stem = "subsampled_gaussian_"
+    stem = "sampled_gaussian_"
     return getattr(special, f"{stem}delta_{direction}"), getattr(special, f"{stem}log_delta_{direction}")
 
 
@@ -80,7 +80,7 @@ def known_u(rate, sigma, epsilon, direction):
 @pytest.mark.parametrize("name", NAMES)
 def test_bounds_contain_the_truth_and_are_close(name, direction, count):
     rate, sigma, epsilon = settings(name, direction, count)
-    linear, logarithm = (np.array(function(rate, sigma, epsilon)).T for function in functions(direction))
+    linear, logarithm = (np.array(function(sigma, rate, epsilon)).T for function in functions(direction))
     problems, worst, widest = [], 0.0, 0.0
     for i in range(count):
         row = tuple(map(float, (rate[i], sigma[i], epsilon[i])))
@@ -196,21 +196,21 @@ def test_edges(direction):
         (-0.1, 1, 1), (1.1, 1, 1), (0.5, 0.0, 1), (0.5, -1, 1), (0.5, 1, -1e-300), (nan, 1, 1), (0.5, nan, 1),
         (0.5, 1, nan),
     ):
-        assert np.isnan(delta(rate, sigma, epsilon)).all()
-        assert np.isnan(log_delta(rate, sigma, epsilon)).all()
+        assert np.isnan(delta(sigma, rate, epsilon)).all()
+        assert np.isnan(log_delta(sigma, rate, epsilon)).all()
     for rate, sigma, epsilon in ((0.0, 1, 0), (0.5, inf, 0), (0.5, 1, inf), (1.0, 1, inf), (0.0, 1, 3)):
-        assert delta(rate, sigma, epsilon) == (0.0, 0.0, 0.0)
-        assert log_delta(rate, sigma, epsilon) == (-inf, -inf, -inf)
+        assert delta(sigma, rate, epsilon) == (0.0, 0.0, 0.0)
+        assert log_delta(sigma, rate, epsilon) == (-inf, -inf, -inf)
     for sigma in (1e-300, 5e-324, 1e-9):  # one point against two that are told apart
-        value, lower, upper = delta(0.25, sigma, 0.0)
+        value, lower, upper = delta(sigma, 0.25, 0.0)
         assert lower <= 0.25 <= upper
         assert value == pytest.approx(0.25, rel=1e-14)
     for sigma in (1e300, 1e290, 1.7e308):
-        value, lower, upper = delta(0.25, sigma, 0.0)
+        value, lower, upper = delta(sigma, 0.25, 0.0)
         assert lower <= value <= upper < 1e-280
-    value, lower, upper = delta(1.0, 0.5, 1.0)
+    value, lower, upper = delta(0.5, 1.0, 1.0)
     assert lower <= special.gaussian_delta(1.0, 1.0) <= upper
-    assert delta(0.3, 2.0, 0.1)[0] == functions(direction)[0](0.3, 2.0, [0.1])[0][0]
+    assert delta(2.0, 0.3, 0.1)[0] == functions(direction)[0](2.0, 0.3, [0.1])[0][0]
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
@@ -218,15 +218,31 @@ def test_layouts_give_the_same_bits(direction):
     rng = np.random.default_rng(3)
     rate, sigma, epsilon = sizes(rng, -4, 0, 700), sizes(rng, -1, 1, 700), rng.random(700)
     for function in functions(direction):
-        want = np.array(function(rate, sigma, epsilon))
-        one_by_one = [function(*map(float, row)) for row in zip(rate, sigma, epsilon, strict=True)]
+        want = np.array(function(sigma, rate, epsilon))
+        one_by_one = [function(*map(float, row)) for row in zip(sigma, rate, epsilon, strict=True)]
         np.testing.assert_array_equal(one_by_one, want.T)
-        np.testing.assert_array_equal(function(rate[::-3], sigma[::-3], epsilon[::-3]), want[:, ::-3])
+        np.testing.assert_array_equal(function(sigma[::-3], rate[::-3], epsilon[::-3]), want[:, ::-3])
         out = tuple(np.full((700, 2), 5.0)[:, 0] for _ in range(3))
-        assert function(rate, sigma, epsilon, out=out)[1] is out[1]
+        assert function(sigma, rate, epsilon, out=out)[1] is out[1]
         np.testing.assert_array_equal(np.array(out), want)
         place = epsilon.copy()
-        function(rate, sigma, place, out=(None, place, None))
+        function(sigma, rate, place, out=(None, place, None))
         np.testing.assert_array_equal(place, want[1])
-        grid = np.array(function(rate[:30, None], sigma[0], epsilon))
-        np.testing.assert_array_equal(grid[:, 7], function(np.full(700, rate[7]), sigma[0], epsilon))
+        grid = np.array(function(sigma[0], rate[:30, None], epsilon))
+        np.testing.assert_array_equal(grid[:, 7], function(sigma[0], np.full(700, rate[7]), epsilon))
+
+
+def test_sigma_stands_before_the_rate_as_in_the_classes():
+    """The former names took (rate, sigma): they are gone, so that no call changes its meaning silently."""
+    mechanism = PoissonSampledGaussian(0.8, 0.01)
+    want = compose(mechanism).delta(0.5, direction="forward")
+    _, lower, upper = special.sampled_gaussian_delta_remove(0.8, 0.01, 0.5)
+    assert lower <= want.upper
+    assert want.lower <= upper
+    assert upper - lower < 1e-10 * upper
+    value, _, _ = special.sampled_gaussian_epsilon_remove(0.8, 0.01, float(want.value))
+    assert value == pytest.approx(0.5, rel=1e-9)
+    sigma, _, _ = special.sampled_gaussian_noise_remove(0.01, 0.5, float(want.value))
+    assert sigma == pytest.approx(0.8, rel=1e-9)
+    with pytest.raises(AttributeError, match="no attribute 'subsampled_gaussian_delta_remove'"):
+        getattr(special, "subsampled_gaussian_" + "delta_remove")

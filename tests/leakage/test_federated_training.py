@@ -50,7 +50,7 @@ def training(model=MODEL, **words):
 
 @pytest.mark.parametrize("share", ["gradient", "weights"])
 @pytest.mark.parametrize(("batch", "words"), [("fixed", {"batch_size": 4}), ("full", {"batch_size": None}),
-                                              ("poisson", {"batch_size": None, "sampling_rate": 0.1})])
+                                              ("poisson", {"batch_size": None, "rate": 0.1})])
 def test_rounds_by_the_definition(batch, words, share):
     """Each round starts where the last one's share leads, and shares the mean of its steps' gradients."""
     run = training(batch=batch, share=share, local_steps=3, **words)
@@ -76,7 +76,7 @@ def test_rounds_by_the_definition(batch, words, share):
 
 
 def test_an_empty_poisson_batch_shares_a_gradient_of_zero():
-    found = training(rounds=40, batch="poisson", batch_size=None, sampling_rate=0.01).run(RECORDS, LABELS, rng=2)
+    found = training(rounds=40, batch="poisson", batch_size=None, rate=0.01).run(RECORDS, LABELS, rng=2)
     empty = [index for index, members in enumerate(found.batches) if not len(members)]
     assert empty
     assert all(not found.shared[index].any() for index in empty)
@@ -87,7 +87,7 @@ def test_batches_are_drawn_as_they_say():
     runs = training(rounds=4000).run(RECORDS, LABELS, rng=5)
     counts = np.bincount(np.concatenate(runs.batches), minlength=30)
     assert stats.chisquare(counts).pvalue > 1e-6  # of 16,000 draws without replacement: a little less spread
-    runs = training(rounds=4000, batch="poisson", batch_size=None, sampling_rate=0.2).run(RECORDS, LABELS, rng=5)
+    runs = training(rounds=4000, batch="poisson", batch_size=None, rate=0.2).run(RECORDS, LABELS, rng=5)
     sizes = np.bincount([len(members) for members in runs.batches], minlength=31)[:31]
     expected = 4000 * stats.binom.pmf(np.arange(31), 30, 0.2)
     kept = expected > 5
@@ -216,7 +216,7 @@ def test_what_a_users_model_returns_is_checked():
 def test_errors():
     with pytest.raises(DomainError, match="batch_size must be at most the number of records, 30; got 31. Take a"):
         training(batch_size=31).run(RECORDS, LABELS, rng=1)
-    with pytest.raises(DomainError, match="sampling_rate must be given where batch is 'poisson'; got None. Fixed"):
+    with pytest.raises(DomainError, match="rate must be given where batch is 'poisson'; got None. Fixed"):
         training(batch="poisson", batch_size=None)
     with pytest.raises(DomainError, match="batch_size must be left out where batch is 'full'; got 4"):
         training(batch="full")

@@ -140,7 +140,7 @@ def test_batches_of_other_models(model):
     assert found.objective < 1e-14
 
 
-@pytest.mark.parametrize("options", [{"share": "weights"}, {"batch": "poisson", "sampling_rate": 0.05}], ids=str)
+@pytest.mark.parametrize("options", [{"share": "weights"}, {"batch": "poisson", "rate": 0.05}], ids=str)
 def test_what_is_shared_in_other_ways(options):
     misses = []
     for seed in range(5):
@@ -219,7 +219,7 @@ def test_more_restarts_are_no_worse():
 
 
 def test_empty_batches_and_zero_gradients():
-    updates = updates_of(SOFTMAX, batch="poisson", sampling_rate=1e-9)
+    updates = updates_of(SOFTMAX, batch="poisson", rate=1e-9)
     found = GradientMatching().reconstruct(updates, rng=1)
     assert found.records.shape == (0, 12)
     assert found.labels.shape == (0,)

@@ -32,7 +32,7 @@ for model in (SoftmaxRegression(13, 5), *(MultilayerPerceptron(13, (9, 21), 5, n
         u, t = rng.standard_normal((size, 5)), rng.standard_normal(model.n_parameters)
         found = [model.logits(w, x), model.losses(w, x, y), model.gradient(w, x, y),
                  model.per_example_gradients(w, x, y), *model.matching(w, x, u, t), *model.matching(w, x, y, t)[:2]]
-        training = Training(model, rounds=3, local_steps=2, learning_rate=0.3, batch="poisson", sampling_rate=0.5,
+        training = Training(model, rounds=3, local_steps=2, learning_rate=0.3, batch="poisson", rate=0.5,
                             share="weights", protection=Protection(clip_example=0.5, noise="gaussian", scale=0.1,
                                                                    keep_fraction=0.5, levels=9))
         found.append(training.run(x, y, rng=1).shared)

@@ -16,6 +16,7 @@ from fastpriv.base.numerics import rounded_up
 from fastpriv.errors import BackendMissingError, ShapeError
 from fastpriv.mechanisms.gaussian import GaussianMechanism
 from fastpriv.studies.assessment import assess, quantities
+from fastpriv.studies.assessment.families import Requirement
 from fastpriv.studies.assessment.result import COLUMNS
 
 NAMES = [f"assessment.{kind}" for kind in ("csv", "parquet", "json", "png", "html")]
@@ -23,7 +24,7 @@ DATA = [31.0, 40.0, 40.0, 58.0]
 SIGMA, EPSILON = [5.0, 20.0, 1e4], [0.0, 0.5, 1.0, 40.0]
 NOISE = {
     "ldp_delta", "log_ldp_delta", "ldp_epsilon", "pure_ldp_epsilon", "lip_delta", "log_lip_delta", "mutual_information",
-    "abp_max", "abp_mean", "mbp_xi",
+    "abp_max", "abp_mean", "mbp_xi", "bayes_vulnerability",
 }
 
 
@@ -59,7 +60,7 @@ def test_every_quantity_has_its_row_and_shape(report):
 
 
 def test_more_noise_leaks_less(report):
-    for name in ("mutual_information", "abp_max", "abp_mean", "ldp_epsilon"):
+    for name in ("mutual_information", "abp_max", "abp_mean", "ldp_epsilon", "bayes_vulnerability"):
         assert (np.diff(report[name].value) < 0).all(), name
     for name in ("ldp_delta", "lip_delta", "log_lip_delta"):
         value = report[name].value
@@ -176,7 +177,8 @@ def test_faults_in_data_are_named(data, error, message):
 
 
 def test_many_values_are_released_as_they_are(monkeypatch):
-    monkeypatch.setattr("fastpriv.studies.assessment.assess.required_parameters", lambda *_: ())  # seconds
+    monkeypatch.setattr("fastpriv.studies.assessment.assess.required_parameters",
+                        lambda *_: (Requirement("any", 0.0, "exact"),))  # others take seconds
     data = np.random.default_rng(0).lognormal(2.0, 1.5, 600)
     found = fastpriv.assess(data, sigma=0.3, epsilon=1.0)
     assert (found.bins, found.rounding, found.prior) == (None, None, Pmf.from_data(data))

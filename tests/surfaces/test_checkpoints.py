@@ -197,7 +197,7 @@ def assert_same_bits_after_kills(command, cwd, times, resumed, generator):
 
 ASSESS = (
     sys.executable, "-m", "fastpriv", "assess", "--epsilon", "0.01..10:60", "--out", "report",
-    "--figure", "none", "--format", "csv", "--quiet",
+    "--figure-format", "none", "--format", "csv", "--quiet",
 )
 
 

@@ -53,7 +53,7 @@ def test_the_default_run_tabulates_the_ages(inside, capsys):
 
 def test_a_file_of_ones_own(inside, capsys):
     (inside / "people.csv").write_text("name,age\nAda,36\nAlan,41\nEmmy,53\n")
-    words = ("people.csv", "--column", "age", *SMALL, "--out", "here", "--format", "csv", "--figure", "svg")
+    words = ("people.csv", "--column", "age", *SMALL, "--out", "here", "--format", "csv", "--figure-format", "svg")
     assert main(["assess", *words]) == 0
     said = capsys.readouterr()
     assert "people.csv: 3 records" in said.out
@@ -88,12 +88,12 @@ def test_options_have_no_abbreviations(command, inside, capsys):
 
 def test_an_abbreviation_is_no_option_and_no_file(inside, capsys):
     with pytest.raises(SystemExit):
-        main(["membership", "--q", "0.01", "--releases", "20", "--figure", "none"])
+        main(["membership", "--q", "0.01", "--releases", "20", "--figure-format", "none"])
     assert "unrecognized arguments: --q" in capsys.readouterr().err
 
 
 def test_quiet_says_nothing(inside, capsys):
-    assert main(["assess", "--quiet", *SMALL, "--format", "none", "--figure", "none", "--bins", "8"]) == 0
+    assert main(["assess", "--quiet", *SMALL, "--format", "none", "--figure-format", "none", "--bins", "8"]) == 0
     assert capsys.readouterr() == ("", "")
     assert os.listdir("fastpriv-report") == []
 
@@ -135,7 +135,10 @@ BAD = [
     (["gap.csv"], "column must have no missing values; got 1 of 3 rows without a number, the first at row 2"),
     (["one.csv"], "data must have at least two different values; got 3.0 throughout"),
     (["ragged.csv", "--column", "a"], "line 3 must be of 2 cells"),
-    (["--figure", "bmp"], "argument --figure: invalid choice"),
+    (["--figure-format", "bmp"], "argument --figure-format: invalid choice"),
+    (["--figure", "svg"], "unrecognized arguments: --figure. Did you mean --figure-format?"),
+    (["--out", "a/report.html"], "--out must be a directory, because this command writes several files; got "
+                                 "'a/report.html'. Write --out a/report."),
     (["--no-such-option"], "unrecognized arguments"),
 ]
 
@@ -204,7 +207,8 @@ def rows_of_store(path):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_run_leaves_no_half_written_file_and_can_go_on(inside, how):
-    long = ("assess", "--sigma", "1..1000:400", "--epsilon", "0.01..10:200", "--out", "report", "--figure", "none")
+    long = ("assess", "--sigma", "1..1000:400", "--epsilon", "0.01..10:200", "--out", "report", "--figure-format",
+            "none")
     process = subprocess.Popen(
         [sys.executable, "-m", "fastpriv", *long], cwd=inside, env=HERE, text=True, stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -105,7 +105,7 @@ def test_tables_show_no_control_characters(reports):
 def test_the_command_prints_to_any_terminal(tmp_path):
     (tmp_path / "p.csv").write_text("城市\n北京\n上海\n", encoding="utf-8")
     home = str(Path(fastpriv.__file__).parents[1])
-    words = ("--column", "城市", "--mechanism", "rr", "--epsilon", "1", "--curve", "1", "--figure", "none",
+    words = ("--column", "城市", "--mechanism", "rr", "--epsilon", "1", "--curve", "1", "--figure-format", "none",
              "--format", "csv")
     done = subprocess.run(
         [sys.executable, "-m", "fastpriv", "assess", "p.csv", *words], cwd=tmp_path, capture_output=True, check=False,

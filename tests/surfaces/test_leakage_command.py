@@ -51,7 +51,7 @@ def study():
 @pytest.mark.slow
 def test_files_are_written(pictures, tmp_path):
     out = tmp_path / "out"
-    assert main(["leakage", pictures, *SHORT, *FEW, "--out", str(out), "--figure", "svg"]) == 0
+    assert main(["leakage", pictures, *SHORT, *FEW, "--out", str(out), "--figure-format", "svg"]) == 0
     wanted = {"leakage.csv", "leakage.json", "leakage.html", "leakage.svg", "reconstructions.svg"}
     assert wanted <= {path.name for path in out.iterdir()}
     rows = json.loads((out / "leakage.json").read_text())["table"]
@@ -98,7 +98,7 @@ def test_models_and_attacks(pictures, capsys, words):
 
 def test_the_table_is_printed(pictures, tmp_path, capsys):
     words = [word for word in SHORT if word != "--quiet"]
-    out = ["--out", str(tmp_path / "out"), "--figure", "none"]
+    out = ["--out", str(tmp_path / "out"), "--figure-format", "none"]
     assert main(["leakage", pictures, *words, *out, *FEW]) == 0
     text = capsys.readouterr().out
     assert text.startswith("protection ")

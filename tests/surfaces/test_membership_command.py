@@ -21,7 +21,7 @@ def panel(tmp_path):
 @pytest.mark.slow
 def test_files_are_written(panel, tmp_path):
     out = tmp_path / "out"
-    assert main(["membership", panel, *SHORT, "--out", str(out), "--figure", "none"]) == 0
+    assert main(["membership", panel, *SHORT, "--out", str(out), "--figure-format", "none"]) == 0
     names = {path.name for path in out.iterdir()}
     assert {"membership.csv", "membership.json", "membership.html"} <= names
     rows = json.loads((out / "membership.json").read_text())["table"]
@@ -31,19 +31,20 @@ def test_files_are_written(panel, tmp_path):
 
 
 def test_json_priors_and_noises(panel, capsys):
-    words = ["--json", "--noise", "gaussian:0.3", "--noise", "laplace:20", "--noise", "linf:10", "--attack", "bayes"]
+    words = ["--json", "--noise", "gaussian:0.3", "--noise", "laplace:epsilon=20", "--noise", "linf:epsilon=10",
+             "--attack", "bayes"]
     assert main(["membership", panel, *SHORT, "--probability", "0.4", *words]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["settings"]["prior"] == "BernoulliMembership(0.4)"
-    assert [row["defence"] for row in found["table"]] == ["gaussian:0.3", "laplace:20", "linf:10"]
+    assert [row["defence"] for row in found["table"]] == ["gaussian:0.3", "laplace:epsilon=20", "linf:epsilon=10"]
     # 8 people by 0.4 are 3 whole members: scales 10 / (3 * 20) and 1 / (3 * 10)
-    assert found["settings"]["defences"]["laplace:20"].startswith("LaplaceNoise(0.1666")
-    assert found["settings"]["defences"]["linf:10"].startswith("LInfinityNoise(0.0333")
+    assert found["settings"]["defences"]["laplace:epsilon=20"].startswith("LaplaceNoise(0.1666")
+    assert found["settings"]["defences"]["linf:epsilon=10"].startswith("LInfinityNoise(0.0333")
 
 
 def test_the_table_is_printed(panel, tmp_path, capsys):
     words = [word for word in SHORT if word != "--quiet"]
-    out = ["--out", str(tmp_path / "out"), "--figure", "none"]
+    out = ["--out", str(tmp_path / "out"), "--figure-format", "none"]
     assert main(["membership", panel, *words, *out, "--attack", "score", "--members", "3"]) == 0
     text = capsys.readouterr().out
     assert "A constant release would lose" in text
@@ -62,7 +63,11 @@ def test_references(panel, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--noise", "uniform:1"], "--noise must be none, gaussian:SIGMA, laplace:EPSILON or linf:EPSILON"),
+        (["--noise", "uniform:1"], "--noise must be none, gaussian:SIGMA, laplace:epsilon=E, laplace:scale=B, "
+                                   "linf:epsilon=E or linf:scale=B; got 'uniform:1'"),
+        (["--noise", "laplace:60"], "or linf:scale=B; got 'laplace:60'. Write laplace:epsilon=60 for the privacy of "
+                                    "the whole release, or laplace:scale=0.05 for the scale of the noise."),
+        (["--noise", "laplace:scale=-1"], "scale must be"),
         (["--noise", "gaussian:x"], "--noise must be none"),
         (["--noise", "gaussian:-1"], "sigma must be"),
         (["--pool", "60"], "--pool must be from 2 to 58, of 60 people; got 60"),
@@ -95,7 +100,7 @@ def test_bad_files(tmp_path, capsys):
 
 
 def _first_line(words, capsys):
-    short = ["--releases", "20", "--training", "20", "--attack", "score", "--figure", "none"]
+    short = ["--releases", "20", "--training", "20", "--attack", "score", "--figure-format", "none"]
     assert main(["membership", *words, *short]) == 0
     return capsys.readouterr().out.splitlines()[0]
 
@@ -127,3 +132,20 @@ def test_what_is_drawn_is_said_first(panel, tmp_path, capsys):
     wide, others = (str(tmp_path / f"{name}.npy") for name in ("wide", "others"))
     wide = _first_line([wide, "--pool", "6", "--references", others, *words[1:]], capsys)
     assert "all 6 people may be members; 6 references of a file; 1,000 attributes drawn at random of the " in wide
+
+
+def test_the_words_of_missing_are_those_of_other_commands(tmp_path, capsys):
+    """An attribute without a genotype: an error, left out, or read as 0."""
+    table = tmp_path / "gap.csv"
+    lines = ["0,1,1", "1,0,", "0,1,0", "1,1,1", "0,0,1", "1,0,0"]
+    table.write_text("a,b,c\n" + "\n".join(lines))
+    words = ["membership", str(table), "--pool", "3", "--attack", "score", "--noise", "none", "--releases", "20",
+             "--training", "20", "--json", "--quiet"]
+    assert main(words) == 2
+    assert "missing" in capsys.readouterr().err
+    for choice, left in (("drop", 2), ("zero", 3)):
+        assert main([*words, "--missing", choice]) == 0
+        assert json.loads(capsys.readouterr().out)["settings"]["attributes"] == left
+    with pytest.raises(SystemExit):
+        main([*words, "--missing", "raise"])
+    assert "argument --missing: invalid choice: 'raise'" in capsys.readouterr().err

@@ -224,7 +224,7 @@ def test_the_command_makes_one_figure(tmp_path, monkeypatch, capsys):
     assert "figure2  What LDP promises about LMIP" in said.out
     assert "Written: fastpriv-figures/figure2.csv, fastpriv-figures/figure2.png" in said.out
     assert sorted(os.listdir("fastpriv-figures")) == ["figure2.csv", "figure2.png"]
-    assert main(["figures", "figure1", "--out", "here", "--figure", "none", "--quiet"]) == 0
+    assert main(["figures", "figure1", "--out", "here", "--figure-format", "none", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
     assert sorted(os.listdir("here")) == ["figure1.csv"]
 
@@ -244,7 +244,7 @@ def test_json_goes_to_the_screen_and_nothing_to_the_disk(tmp_path, monkeypatch, 
     ("arguments", "message"),
     [
         (["figure9"], "name must be one of all, figure1, figure2, figure3, figure4; got 'figure9'"),
-        (["3", "--figure", "bmp"], "argument --figure: invalid choice"),
+        (["3", "--figure-format", "bmp"], "argument --figure-format: invalid choice"),
         (["1", "2"], "unrecognized arguments: 2"),
         (["1", "--out", "taken"], "path must be a directory that can be written; got 'taken': File exists"),
     ],

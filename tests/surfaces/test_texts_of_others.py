@@ -113,7 +113,7 @@ def test_text_of_any_script_stays():
 def test_commands_escape_what_is_not_seen(tmp_path, capsys):
     name = f"{BIDI}.csv"
     (tmp_path / name).write_text(f"x{BIDI[4]}y\na\nb\nb\n", encoding="utf-8")
-    words = ["--mechanism", "rr", "--epsilon", "1", "--out", str(tmp_path / f"o{BIDI[4]}"), "--figure", "none"]
+    words = ["--mechanism", "rr", "--epsilon", "1", "--out", str(tmp_path / f"o{BIDI[4]}"), "--figure-format", "none"]
     assert main(["assess", str(tmp_path / name), *words]) == 0
     shown = capsys.readouterr()
     page = (tmp_path / f"o{BIDI[4]}" / "assessment.html").read_text(encoding="utf-8")

@@ -181,7 +181,8 @@ sys.exit(main(sys.argv[1:]))
 def test_a_limit_on_files_stops_the_command_with_a_sentence(tmp_path, command):
     np.save(tmp_path / "l.npy", np.zeros(10_000))
     words = {
-        "assess": ["assess", "p.csv", "--epsilon", "0.1..1:99", "--figure", "none", "--format", "csv", "--out", "r"],
+        "assess": ["assess", "p.csv", "--epsilon", "0.1..1:99", "--figure-format", "none", "--format", "csv",
+                   "--out", "r"],
         "posterior": ["posterior", "l.npy", "--out", "p.npy"],
     }[command]
     (tmp_path / "p.csv").write_text("31\n40\n58\n")

@@ -22,7 +22,7 @@ def commands(tmp_path):
     write_mixture(tmp_path / "p.json", GaussianMixture.single(0.0, 1.0))
     write_mixture(tmp_path / "q.json", GaussianMixture.single(1.0, 1.0))
     np.save(tmp_path / "l.npy", [0.0, -1.0, -2.0])
-    quick = ["--quiet", "--figure", "none", "--format", "csv"]
+    quick = ["--quiet", "--figure-format", "none", "--format", "csv"]
     return {
         "assess": ["ages.csv", "--sigma", "1", "--epsilon", "1", "--out", "report", *quick],
         "divergence": ["p.json", "q.json"], "posterior": ["l.npy"], "convert": ["abp", "--from", "mbp", "--xi", "1"],

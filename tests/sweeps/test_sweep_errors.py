@@ -84,7 +84,7 @@ MANY = "0:1:1000000"
          "file must be CSV, packed by gzip or not, or Parquet; got .*packed.csv', an archive or a workbook"),
         (lambda p: sweep("bac_capacity", p / "text.parquet"), DomainError,
          "file must be a whole Parquet file; got .*text.parquet', which does not begin as one. Write it again"),
-        (lambda p: sweep("subsampled_gaussian_delta", grid={"sigma": 1, "q": 0.1, "epsilon": 1, "direction": 3}),
+        (lambda p: sweep("subsampled_gaussian_delta", grid={"sigma": 1, "rate": 0.1, "epsilon": 1, "direction": 3}),
          DomainError, r"grid\['direction'\] must be words; got 3. Put the words in quotes"),
         (lambda p: sweep("bac_capacity", p / "none.csv"), FileNotFoundError, "none.csv"),
         (lambda p: sweep("bac_capacity", grid=BAC, replicates=0), DomainError, "replicates must be an integer of at l"),

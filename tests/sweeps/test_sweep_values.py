@@ -77,10 +77,10 @@ def test_quantities_taken_cell_by_cell(name):
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
-    cells = {"sigma": [0.7, 3.0], "q": [0.0, 1e-3, 0.3, 1.0], "epsilon": [0.0, 0.1, 2.0], "direction": direction}
+    cells = {"sigma": [0.7, 3.0], "rate": [0.0, 1e-3, 0.3, 1.0], "epsilon": [0.0, 0.1, 2.0], "direction": direction}
     table = sweep("subsampled_gaussian_delta", grid=cells)
     for row in range(len(table)):
-        sigma, q, epsilon = (float(table[name][row]) for name in ("sigma", "q", "epsilon"))
+        sigma, q, epsilon = (float(table[name][row]) for name in ("sigma", "rate", "epsilon"))
         mixed = fastpriv.GaussianMixture([1 - q, q], [0.0, 1.0], [sigma, sigma])
         pair = (mixed, fastpriv.GaussianMixture.single(0.0, sigma))[:: 1 if direction == "remove" else -1]
         one = fastpriv.hockey_stick_divergence(*pair, epsilon)

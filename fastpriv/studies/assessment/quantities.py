@@ -151,6 +151,7 @@ def _gaussian_quantities(
         "abp_max": abp.maximum,
         "abp_mean": abp.mean,
         "mbp_xi": notions.lip_epsilon(secret.prior, mechanism),
+        "bayes_vulnerability": notions.bayes_vulnerability(secret.prior, mechanism),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,8 @@ __all__ = ["report_page"]
 _DIGITS = 6  # significant digits of the bounds in the table of all quantities
 
 
-def report_page(report: Any, files: Sequence[str] = ()) -> str:
-    """Return the page of an ``Assessment`` or a ``Comparison``; ``files`` are the names of files beside it."""
+def report_page(report: Any, files: Sequence[str] = (), ran: Mapping[str, str] | None = None) -> str:
+    """Return the page of an ``Assessment`` or a ``Comparison``; ``files`` are beside it, ``ran`` is what made it."""
     is_comparison = hasattr(report, "assessments")
     assessments = report.assessments if is_comparison else (report,)
     settings = {
@@ -37,12 +37,14 @@ def report_page(report: Any, files: Sequence[str] = ()) -> str:
         "and xi are in nats everywhere.",
         kind_meanings(grid.weakest_kind for item in assessments for grid in item.quantities.values()),
     ]
-    return page(summary.question(report), sections, ran=settings, files=files)
+    return page(summary.question(report), sections, ran={**settings, **(ran or {})}, files=files)
 
 
 def _assessment_sections(report: Any) -> dict[str, list[Any]]:
     images = [(partial(draw, report), text) for text, draw in panels_of_assessment(report)]
+    said = report.risk_statement()
     sections: dict[str, list[Any]] = {
+        "Verdict": [*said.texts, dict.fromkeys(said.from_data, ""), *said.assumed],  # terms are in bold type
         "In short": [dict(summary.facts(report)), _upper_bounds(summary.table(report))],
         "Pictures": [Pictures(images, _caption(report))],
     }
@@ -63,6 +65,7 @@ def _comparison_sections(comparison: Any) -> dict[str, list[Any]]:
         sections[name] = [
             dict(summary.column_facts(assessments)),
             _upper_bounds(summary.comparison_table(assessments)),
+            {item.mechanism: " ".join(item.risk_statement().sentences()[:-1]) for item in assessments},
             Pictures([(draw, text) for text, draw in panels_of_comparison(comparison, name)], _SWEEP_CAPTION),
             *(Details(f"Values with both bounds: {item.mechanism}", [_quantities_table(item)]) for item in assessments),
             _quantity_meanings(*assessments),

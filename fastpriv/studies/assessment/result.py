@@ -14,16 +14,18 @@ from ... import report
 from ...base import validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, equal_fields
-from ...base.files import writable_directory, write_picture, write_text
+from ...base.files import PICTURES, picture_kind, writable_directory, write_picture, write_text
 from ...base.numerics import FloatArray
 from ...base.table import CellType, Table
 from ...base.version import VERSION
+from ...composition import RiskStatement
 from ...distributions import Pmf
 from .families import Parameter, Requirement
 from .quantities import QUANTITIES, QuantityGrid
 from .report_page import report_page
 from .secret import SecretDistribution
 from .summary import assessment_summary, comparison_summary, notebook_table
+from .verdict import value_risk
 
 __all__ = ["COLUMNS", "FORMATS", "Assessment", "Comparison", "SensitivitySource"]
 
@@ -31,7 +33,6 @@ _NUMBERS = ("sigma", "level", "epsilon", "value", "lower", "upper")  # columns o
 # Columns of the tidy table, in order.
 COLUMNS = ("column", "mechanism", "quantity", *_NUMBERS, "kind", "unit", "method")
 FORMATS = ("csv", "parquet", "json", "html")  # file formats in which ``save`` writes a result
-PICTURES = ("png", "svg", "pdf")  # file formats of pictures
 SensitivitySource = Literal["given", "data", "distribution", "none"]
 # What JSON and Parquet say of each source.
 _SENSITIVITY_TEXTS = {
@@ -92,12 +93,7 @@ class _Report(Table):
     def to_figure(self, path: str | os.PathLike[str], *, dpi: int = 160) -> None:
         """Write the figure atomically; the ending of the name (png, svg, pdf) gives the format."""
         target = validate.path("path", path)
-        kind = target.suffix.lstrip(".").lower() or "png"
-        if kind not in PICTURES:
-            raise DomainError(
-                f"path must be a name that ends in .png, .svg or .pdf; got {str(target)!r}. Choose one of these "
-                "endings."
-            )
+        kind = picture_kind("path", target)
         dots = validate.scalar("dpi", dpi, "between 10 and 10000", lambda x: (x >= 10) & (x <= 10_000))
         write_picture(target, self.plot(), kind, dots)
 
@@ -107,10 +103,11 @@ class _Report(Table):
         *,
         formats: tuple[Literal["csv", "parquet", "json", "html"], ...] = ("csv", "parquet", "json", "html"),
         figure: Literal["png", "svg", "pdf"] | None = "png",
+        ran: Mapping[str, str] | None = None,
     ) -> list[Path]:
         """Write ``assessment.<format>`` for each format, and the figure; return the paths.
 
-        The HTML page is written last, and links to the other files.
+        The HTML page is written last, and links to the other files; it says what ``ran``, by name.
         """
         for name in validate.sequence("formats", formats, "formats"):
             if not isinstance(name, str) or name not in FORMATS:
@@ -129,7 +126,7 @@ class _Report(Table):
             paths.append(folder / f"assessment.{figure}")
             self.to_figure(paths[-1])
         if "html" in formats:
-            page = report_page(self, [path.name for path in paths])
+            page = report_page(self, [path.name for path in paths], ran or {})
             paths.append(write_text(folder / "assessment.html", page))
         return paths
 
@@ -257,6 +254,10 @@ class Assessment(_Report):
         """The table that a person reads: upper bounds, what they mean, and what usual targets need."""
         return assessment_summary(self)
 
+    def risk_statement(self, prior: float | None = None, record: str = "record") -> RiskStatement:
+        """The verdict: target, choice, and what it means for a person; that of the values is the prior."""
+        return value_risk(self, record)
+
     def plot(self) -> Any:
         """The figure, a ``matplotlib.figure.Figure``; single panels are in ``fastpriv.report``."""
         return report.assessment(self)
@@ -296,6 +297,7 @@ class Assessment(_Report):
             "data": data,
             "mechanism": mechanism,
             "grid": size | {"epsilon": len(self.epsilon)},
+            "verdict": self.risk_statement().to_dict(),
             "quantities": {
                 name: {"unit": QUANTITIES[name].unit, "meaning": QUANTITIES[name].meaning} for name in self.quantities
             },

@@ -85,6 +85,9 @@ def assessment_summary(report: Any) -> str:
         heading = "Noise that a target needs" if report.parameter == "sigma" else "Level that meets a target"
         width = _TARGET_WIDTH[report.parameter]
         lines += ["", heading, *(f"  {target:<{width}}  {setting}" for target, setting in targets)]
+    said = report.risk_statement()
+    verdict = [line for text in (*said.texts, *said.from_data) for line in textwrap.wrap(text, _LINE_WIDTH - 2)]
+    lines += ["", "Verdict", *(f"  {line}" for line in verdict)]
     return "\n".join(lines)
 
 

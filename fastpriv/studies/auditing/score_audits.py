@@ -29,6 +29,7 @@ from ...base.errors import DomainError, ShapeError, warned
 from ...base.estimate import Estimate, Kind, Result, Unit
 from ...base.numerics import BoolArray, FloatArray, IntArray, rounded_down
 from ...base.values import distinct_rows
+from ...composition import RiskStatement
 from ...sampling.statistics.intervals import least_rates, most_rates
 from ..membership.evaluation import auc, scores_and_membership
 from .lower_bounds import epsilon_bounds, mu_bounds
@@ -96,6 +97,23 @@ class ScoreAudit(Result):
     pointwise: Estimate | None
     counts: IntArray
 
+    def risk_statement(self, prior: float | None = None, record: str = "record") -> RiskStatement:
+        """What the audit excludes, in sentences; see ``risk.statement``, whose ``prior`` no audit needs."""
+        text = self.verdict(0.0).partition(": ")[2]
+        epsilon, mu = (rounded_down(float(item.lower), 3) for item in (self.epsilon, self.mu))
+        texts = (
+            f"Whoever claims an epsilon below {epsilon} at delta = {self.delta:g} is wrong{self._level()}: {text}.",
+            f"Whoever claims mu-Gaussian privacy with a mu below {mu} is wrong{self._level()}.",
+        )
+        assumed = ("A stronger attack may exclude more: this is no promise of privacy.",
+                   f"The threshold or number of guesses: {self.selection}.")
+        return RiskStatement(texts, assumed, epsilon=self.epsilon, mu=self.mu)
+
+    def _level(self) -> str:
+        """At which confidence."""
+        level = self.epsilon.confidence
+        return " as published, which is FALSE" if level is None else f" at confidence {level:g}"
+
     def verdict(self, claim: float) -> str:
         """Whether the bound refutes that epsilon is at most ``claim``, and the counts, in one sentence.
 
@@ -110,9 +128,6 @@ class ScoreAudit(Result):
                 f"claim must be judged by one audit; got {len(self.counts)} audits. Audit one row of scores."
             )
         lower = float(self.epsilon.lower)
-        said = "as published, which is FALSE"
-        if self.epsilon.confidence is not None:
-            said = f"at confidence {self.epsilon.confidence:g}"
         n = self.counts.tolist()
         counts = (
             f"{n[0]} right of {n[1]} guesses about {n[2]} canaries"
@@ -121,7 +136,7 @@ class ScoreAudit(Result):
         )
         return (
             f"claim epsilon = {number:g} at delta = {self.delta:g} is {'refuted' if lower > number else 'not refuted'} "
-            f"{said} (at least {rounded_down(lower, 4)}): {counts}"
+            f"{self._level()[1:]} (at least {rounded_down(lower, 4)}): {counts}"
         )
 
 

@@ -103,10 +103,10 @@ class Training:
         Positive.
     batch : {"fixed", "poisson", "full"}
         Whether a round's batch is ``batch_size`` different records; those that are drawn, each by itself with
-        probability ``sampling_rate``; or all records.
+        probability ``rate``; or all records.
     batch_size : int, optional
         Of fixed batches.
-    sampling_rate : float, optional
+    rate : float, optional
         Of Poisson batches, in (0, 1].
     share : {"gradient", "weights"}
         What a round shares.
@@ -148,17 +148,17 @@ class Training:
     learning_rate: float
     batch: str = "fixed"
     batch_size: int | None = None
-    sampling_rate: float | None = None
+    rate: float | None = None
     share: str = "gradient"
     protection: Protection = field(default_factory=Protection)
 
     def __post_init__(self) -> None:
-        kind, size, rate = validate.choice("batch", self.batch, _BATCHES), self.batch_size, self.sampling_rate
-        for name, value, needed in (("batch_size", size, kind == "fixed"), ("sampling_rate", rate, kind == "poisson")):
+        kind, size, rate = validate.choice("batch", self.batch, _BATCHES), self.batch_size, self.rate
+        for name, value, needed in (("batch_size", size, kind == "fixed"), ("rate", rate, kind == "poisson")):
             if (value is not None) != needed:
                 raise DomainError(
                     f"{name} must be {'given' if needed else 'left out'} where batch is {kind!r}; got "
-                    f"{validate.shown(value)}. Fixed batches have a batch_size, Poisson batches a sampling_rate."
+                    f"{validate.shown(value)}. Fixed batches have a batch_size, Poisson batches a rate."
                 )
         guard: Any = self.protection
         guard = Protection() if guard is None else guard
@@ -171,8 +171,8 @@ class Training:
         if size is not None:
             checked["batch_size"] = validate.count("batch_size", size)
         if rate is not None:
-            checked["sampling_rate"] = validate.scalar(
-                "sampling_rate", rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
+            checked["rate"] = validate.scalar(
+                "rate", rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
             )
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -189,7 +189,7 @@ class Training:
     def expected_size(self, n_records: int) -> float:
         """The number that sums of gradients are divided by, out of a pool of ``n_records``."""
         if self.batch == "poisson":
-            return float(self.sampling_rate) * n_records  # type: ignore[arg-type]
+            return float(self.rate) * n_records  # type: ignore[arg-type]
         return float(n_records if self.batch == "full" else self.batch_size)  # type: ignore[arg-type]
 
     def gradient_of(self, before: FloatArray, shared: FloatArray) -> FloatArray:
@@ -277,7 +277,7 @@ class Training:
         if self.batch == "full":
             return np.arange(n)
         if self.batch == "poisson":
-            return np.flatnonzero(stream.random(n) < float(self.sampling_rate))  # type: ignore[arg-type]
+            return np.flatnonzero(stream.random(n) < float(self.rate))  # type: ignore[arg-type]
         return np.sort(stream.choice(n, size=self.batch_size, replace=False)).astype(np.int64)
 
     def _round(self, w: FloatArray, x: FloatArray, y: IntArray, members: IntArray, stream: Any) -> FloatArray:

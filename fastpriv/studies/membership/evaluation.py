@@ -41,6 +41,7 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Result
 from ...base.inverse import bisect
 from ...base.numerics import BoolArray, FloatArray, IntArray, next_above
+from ...composition import RiskStatement
 from ...sampling.statistics.confidence_sequences import BoundedMean
 from ...sampling.statistics.fixed_samples import bounded_mean_interval, ratio_lower_bound
 from ...sampling.statistics.intervals import binomial_interval, estimate_around
@@ -136,6 +137,11 @@ class AttackEvaluation(Result):
     members: int
     non_members: int
     remarks: tuple[str, ...] = ()
+
+    def risk_statement(self, prior: float = 0.01, record: str = "record") -> RiskStatement:
+        """What this attack attains, in sentences: less than what the best attack does; see ``risk.statement``."""
+        sample = f"{self.members:,} members and {self.non_members:,} non-members of {self.releases:,} releases."
+        return RiskStatement.of_attack(self.tpr_at_fpr, self.fpr, self.advantage, prior, record, sample)
 
 
 def auc(scores: ArrayLike, membership: ArrayLike) -> float | FloatArray:
