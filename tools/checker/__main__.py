@@ -3,62 +3,57 @@
 import json
 import sys
 
-from flint import arb
-
 import capacities
 import compositions
 import mixtures
-from balls import RefusedError, decide, number, positive
+from balls import RefusedError, decide, number, require
+from flint import arb
 from mixtures import Mixture
 from posteriors import posterior
 
-# quantity -> its ball in nats or as a probability, from the certificate, the tolerance and the upper bound
-BALLS = {
-    "kl_divergence": lambda inputs, hints, width, high: mixtures.kl_divergence(*_pair(inputs), width),
-    "jensen_shannon": lambda inputs, hints, width, high: mixtures.jensen_shannon(*_pair(inputs), width),
-    "renyi_divergence": lambda inputs, hints, width, high: mixtures.renyi_divergence(
-        *_pair(inputs), positive(inputs["order"]), width, high),
-    "hockey_stick_divergence": lambda inputs, hints, width, high: mixtures.hockey_stick(
-        *_pair(inputs), number(inputs["epsilon"]), width),
-    "total_variation": lambda inputs, hints, width, high: mixtures.hockey_stick(*_pair(inputs), arb(0), width),
-    "delta": lambda inputs, hints, width, high: compositions.largest_delta(inputs, number(inputs["epsilon"]), width),
-    "log_delta": lambda inputs, hints, width, high: compositions.largest_delta(
-        inputs, number(inputs["epsilon"]), width * high.exp() / 2).log(),
-    "channel_capacity": lambda inputs, hints, width, high: capacities.finite(inputs, hints),
-    "bac_capacity": lambda inputs, hints, width, high: capacities.binary(inputs),
-    "awgn_capacity": capacities.peak_power,
-}
 UNITS = {
     "hockey_stick_divergence": "probability", "total_variation": "probability", "delta": "probability",
-    "log_delta": "log probability", "vulnerability": "probability", "abp": "1",
+    "log_delta": "log probability", "vulnerability": "probability",
 }
 
 
-def _pair(inputs):
-    return Mixture.read(inputs["p"]), Mixture.read(inputs["q"])
+def _ball(quantity, name, inputs, hints, width, high):
+    """The quantity in nats or as a probability; ``high`` is its upper bound."""
+    if quantity in ("delta", "log_delta"):
+        width = width * high.exp() / 2 if quantity == "log_delta" else width
+        value = compositions.largest_delta(inputs, number(inputs["epsilon"]), width)
+        return value.log() if quantity == "log_delta" else value
+    if quantity in ("channel_capacity", "bac_capacity", "awgn_capacity"):
+        return getattr(capacities, quantity)(inputs, hints, width, high)
+    if quantity == "posterior":
+        return posterior(inputs, name)
+    p, q = Mixture.read(inputs["p"]), Mixture.read(inputs["q"])
+    if quantity == "renyi_divergence":
+        return mixtures.renyi_divergence(p, q, number(inputs["order"], positive=True), width, high)
+    if quantity in ("hockey_stick_divergence", "total_variation"):
+        return mixtures.hockey_stick(p, q, number(inputs.get("epsilon", "0x0p0")), width)
+    return {"kl_divergence": mixtures.kl_divergence, "jensen_shannon": mixtures.jensen_shannon}[quantity](p, q, width)
 
 
 def check(certificate):
     """The names of what is proved; raises RefusedError."""
-    if certificate["format"] != "fastpriv certificate" or certificate["version"] != 1:
-        raise RefusedError("format must be 'fastpriv certificate', version 1")
+    is_known = certificate["format"] == "fastpriv certificate" and certificate["version"] == 1
+    require(is_known, "format must be 'fastpriv certificate', version 1")
     quantity, inputs, hints = certificate["quantity"], certificate["inputs"], certificate["hints"]
-    if quantity not in (*BALLS, "epsilon", "posterior") or not certificate["bounds"]:
-        raise RefusedError(f"quantity must be one that this checker knows, with bounds; got {quantity!r}")
     for name, (lower, upper, unit) in certificate["bounds"].items():
         low, high, in_bits = number(lower), number(upper), unit == "bits" and quantity not in ("epsilon", "posterior")
-        if name != quantity and quantity != "posterior":
-            raise RefusedError(f"bounds of {name} do not belong to {quantity}")
-        if unit != UNITS.get(name, "bits" if in_bits else "nats") or not low <= high:
-            raise RefusedError(f"{name}: bounds must be in order, and of a unit of this quantity; got {unit!r}")
+        require(name == quantity or quantity == "posterior", f"bounds of {name} do not belong to {quantity}")
+        require(unit == UNITS.get(name, "bits" if in_bits else "nats"), f"{name}: the unit must not be {unit!r}")
+        require(low <= high, f"{name}: the lower bound must be at most the upper one")
         if quantity == "epsilon":
             compositions.decide_epsilon(inputs, low, high)
-        elif quantity == "posterior":
-            decide(name, lambda width, name=name: posterior(inputs, name), low, high)
-        else:
-            scale = arb(2).log if in_bits else lambda: arb(1)
-            ball = lambda width, scale=scale, high=high: BALLS[quantity](inputs, hints, width, high * scale()) / scale()
-            decide(name, ball, low, high)
+            continue
+
+        def ball(width, name=name, high=high, in_bits=in_bits):
+            scale = arb(2).log() if in_bits else arb(1)
+            return _ball(quantity, name, inputs, hints, width, high * scale) / scale
+
+        decide(name, ball, low, high)
     return list(certificate["bounds"])
 
 

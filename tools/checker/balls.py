@@ -1,5 +1,7 @@
 """Numbers of a certificate as balls of python-flint, and the decision on a bracket."""
 
+import functools
+
 from flint import arb, ctx
 
 
@@ -7,28 +9,25 @@ class RefusedError(Exception):
     """Why a certificate is refused, in one sentence."""
 
 
-def number(text):
+def require(condition, reason):
+    """Refuse the certificate unless the condition holds."""
+    if not condition:
+        raise RefusedError(reason)
+
+
+def number(text, positive=False):
     """A finite number in hexadecimal (float.hex), exactly."""
     value = float.fromhex(text)
-    if not abs(value) < float("inf"):
-        raise RefusedError(f"numbers must be finite; got {text!r}")
+    require(abs(value) < float("inf") and (value > 0 or not positive), f"numbers must be finite, scales positive: {text!r}")
     return arb(value)
-
-
-def positive(text):
-    """A positive number in hexadecimal."""
-    value = number(text)
-    if not value > 0:
-        raise RefusedError(f"scales and orders must be positive; got {text!r}")
-    return value
 
 
 def distribution(texts):
     """Probabilities, divided by their sum, which must be 1 within 1e-9."""
     values = [number(text) for text in texts]
     total = sum(values, arb(0))
-    if any(value < 0 for value in values) or not abs(total - 1) < 1e-9:
-        raise RefusedError(f"probabilities must be at least 0 and sum to 1; got a sum of {total.str(9)}")
+    fits = all(value >= 0 for value in values) and abs(total - 1) < 1e-9
+    require(fits, f"probabilities must be at least 0 and sum to 1; got a sum of {total.str(9)}")
     return [value / total for value in values]
 
 
@@ -49,10 +48,7 @@ def between(low, high):
 
 def most(values):
     """The largest of some balls."""
-    first, *others = values
-    for value in others:
-        first = first.max(value)
-    return first
+    return functools.reduce(arb.max, values)
 
 
 def log_float(x):
@@ -72,6 +68,5 @@ def decide(name, evaluate, low, high):
         ball = evaluate(tolerance)
         if ball >= low and ball <= high:
             return
-        if ball > high or ball < low:
-            raise RefusedError(f"{name}: the bracket is false; the truth is {ball.str(20)}")
+        require(not (ball > high or ball < low), f"{name}: the bracket is false; the truth is {ball.str(20)}")
     raise RefusedError(f"{name}: not refuted, but proved only to be {ball.str(20)}")

@@ -2,45 +2,38 @@
 
 import math
 
+from balls import between, distribution, most, normal, number, require
 from flint import arb
-
-from balls import RefusedError, between, distribution, most, normal, number, positive
 
 
 def _divergence(row, output):
     """D(row || output) of two lists of balls."""
-    if any(not y > 0 for x, y in zip(row, output, strict=True) if x > 0):
-        raise RefusedError("the dual point must be positive where a row is")
+    require(all(y > 0 for x, y in zip(row, output, strict=True) if x > 0), "the hints must be positive where a row is")
     return sum((x * (x / y).log() for x, y in zip(row, output, strict=True) if x > 0), arb(0))
 
 
-def finite(inputs, hints):
+def channel_capacity(inputs, hints, tolerance, high):
     """The ball from the information of an input to the largest divergence from an output distribution."""
-    rows, weights, output = map(distribution, inputs["rows"]), distribution(hints["input"]), distribution(hints["output"])
-    pairs = list(zip(weights, rows, strict=True))
+    output = distribution(hints["output"])
+    pairs = list(zip(distribution(hints["input"]), map(distribution, inputs["rows"]), strict=True))
     mixed = [sum((p * row[j] for p, row in pairs), arb(0)) for j in range(len(output))]
     information = sum((p * _divergence(row, mixed) for p, row in pairs if p > 0), arb(0))
     return information.union(most([_divergence(row, output) for _, row in pairs]))
 
 
-def binary(inputs):
+def bac_capacity(inputs, hints, tolerance, high):
     """The binary asymmetric channel in closed form: log(e^-g + e^-k)."""
     a, b = number(inputs["a"]), number(inputs["b"])
-    if not (0 <= a <= 1 and 0 <= b <= 1):
-        raise RefusedError("a and b must be between 0 and 1")
-    gap = 1 - a - b
-    if gap == 0:
+    require(0 <= a <= 1 and 0 <= b <= 1, "a and b must be between 0 and 1")
+    entropy_a, entropy_b = (-sum((y * y.log() for y in (x, 1 - x) if y > 0), arb(0)) for x in (a, b))
+    if 1 - a - b == 0:
         return arb(0)
-
-    def entropy(x):
-        return -sum((y * y.log() for y in (x, 1 - x) if y > 0), arb(0))
-
-    g = ((1 - b) * entropy(a) - a * entropy(b)) / gap
-    k = ((1 - a) * entropy(b) - b * entropy(a)) / gap
+    g = ((1 - b) * entropy_a - a * entropy_b) / (1 - a - b)
+    k = ((1 - a) * entropy_b - b * entropy_a) / (1 - a - b)
     return ((-g).exp() + (-k).exp()).log()
 
 
-def peak_power(inputs, hints, tolerance, high):
+def awgn_capacity(inputs, hints, tolerance, high):
     """Y = X + N(0, sigma^2) with |X| <= A: the ball from I(P) to a bound of i(x; P) on [0, R], R = A / sigma.
 
     P is symmetric: its points are the hints and their mirror images. With S(y) = sum p_j cosh(x_j y) e^(-x_j^2 / 2),
@@ -52,10 +45,9 @@ def peak_power(inputs, hints, tolerance, high):
     N the integral of the modulus, and what lies beyond D from x. The third derivative of log S is a third central
     moment of X in [-R, R], so that of i is at most (2 R)^3 / (6 sqrt 3).
     """
-    amplitude, sigma = positive(inputs["amplitude"]), positive(inputs["sigma"])
+    amplitude, sigma = number(inputs["amplitude"], positive=True), number(inputs["sigma"], positive=True)
     weights, radii, limit = distribution(hints["probabilities"]), list(map(number, hints["radii"])), amplitude / sigma
-    if not limit < 40 or not all(r >= 0 and r <= amplitude for r in radii):
-        raise RefusedError("radii must be between 0 and the amplitude, which must be below 40 sigma for this checker")
+    require(all(r >= 0 and r <= amplitude for r in radii), "radii must be between 0 and the amplitude")
     radii = [r / sigma for r in radii]
     bits = 14 - math.log(float(tolerance)) + 3 * math.log(3 + float(limit))
     strip, reach = (1 / limit).min(arb(4)).lower(), arb((2 * bits) ** 0.5 + 1)

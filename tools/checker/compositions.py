@@ -4,40 +4,35 @@ With M(z) = E_P e^(z S) of the sum S of all losses, for every t > 0,
 
     delta(epsilon) = 1/(2 pi i) integral over Re z = t of M(z) e^(-epsilon z) / (z (z + 1)).
 
-By Poisson's formula the sum with the step h is the sum of e^(t m A) delta(epsilon + m A) over all integers m, A = 2 pi/h:
-what it exceeds delta(epsilon) by is at most e^(-t A) / (1 - e^(-t A)), from m < 0 and delta <= 1, and for every b > 0
+By Poisson's formula the sum with the step h is the sum of e^(t m A) delta(epsilon + m A) over all integers m, with the
+period A = 2 pi / h: what it exceeds delta(epsilon) by is at most e^(-t A) / (1 - e^(-t A)), from m < 0 and delta <= 1, and for every b > 0
 M(t + b) e^(-(t + b) epsilon) e^(-b A) / (1 - e^(-b A)), from m > 0 and Chernoff. Beyond the height Y the terms are at
 most e^(-t epsilon) / (pi Y) times a bound of |M|.
 """
 
 import math
 
+from balls import between, decide, distribution, log_float, most, normal, number, require, tail
 from flint import acb, acb_mat, arb, arb_series, ctx
-
-from balls import RefusedError, between, decide, distribution, log_float, normal, number, positive, tail
 from mixtures import Mixture, hockey_stick
 
 MOST_TYPES = 20000
 
 
 class Sampled:
-    """Releases of n(u) R(u) against n(u), or the reverse, with R(u) = 1 - rate + rate e^(a u - a^2 / 2), a > 0.
+    """Releases of n(u) R(u) against n(u), or the reverse, with R(u) = 1 - r + r e^(a u - a^2 / 2), r the rate, a > 0.
 
-    For 0 <= c <= pi / (2 a) the real and the imaginary part of R(u + ic) are positive and rise with u; so does the angle.
+    For 0 <= c <= pi / (2 a) the real and the imaginary part of R(u + ic) are positive and rise with u, as the angle does.
     """
 
-    def __init__(self, item):
-        self.rate, self.removes, self.count = number(item["rate"]), item["removes"], item["count"]
-        self.distance, self.sigma = number(item["distance"]), positive(item["sigma"])
-        self.a = abs(self.distance) / self.sigma
-        if not (self.rate > 0 and self.rate < 1 and self.a > 0 and isinstance(self.removes, bool)):
-            raise RefusedError("a sampled Gaussian needs a rate between 0 and 1, and distributions that differ")
-
-    def mixtures(self):
-        """P and Q."""
-        base = Mixture([(arb(1), arb(0), self.sigma)])
-        sampled = Mixture([(1 - self.rate, arb(0), self.sigma), (self.rate, self.distance, self.sigma)])
-        return (sampled, base) if self.removes else (base, sampled)
+    def __init__(self, p, q, count):
+        self.removes, self.count = len(q.parts) == 1, count
+        base, mixture = (q, p) if self.removes else (p, q)
+        (_, mean, sigma), parts = base.parts[0], mixture.parts
+        others = [(w, abs(m - mean) / sigma) for w, m, s in parts if s == sigma and m != mean]
+        is_sample = len(base.parts) == len(others) == 1 and len(parts) == 2 and any(m == mean for _, m, _ in parts)
+        require(is_sample, "releases of mixtures must be samples of a normal distribution, if there are several")
+        self.rate, self.a = others[0]
 
     def ratio(self, u, c=0):
         """R(u + ic), as real and imaginary part."""
@@ -60,7 +55,8 @@ class Sampled:
         growth = (c * c / 2 + height * self.a * c).exp() * (1 if self.removes else (self.a * c).cos() ** -t)
         eta = arb(2 * math.pi * float(c) / (log_float(growth) + 0.7 * bits)).mid()
         reach = (1.4 * bits) ** 0.5
-        first, last = int(-reach / float(eta)), int((reach + float((1 + t) * self.a if self.removes else 0)) / float(eta))
+        last_mean = float((1 + t) * self.a if self.removes else 0)
+        first, last = int(-reach / float(eta)), int((reach + last_mean) / float(eta))
         self.nodes, total, cut = [], arb(0), self.outside(eta * first, eta * last, t)
         for j in range(first - 1, last + 2):
             log = self.ratio(eta * j)[0].log()
@@ -92,7 +88,8 @@ class Sampled:
             ends = [low + step * j for j in range(160 + int(float(8 * (1 + t) * self.a) if self.removes else 0))]
             ratios = [self.ratio(u, c) for u in ends]
             sizes = [(x * x + y * y).sqrt() ** (1 + t) if self.removes else x ** -t for x, y in ratios]
-            total = self.outside(arb(-60), ends[-1], t) + tail(-low) * (sizes[0] if self.removes else (1 - self.rate) ** -t)
+            total = self.outside(arb(-60), ends[-1], t)
+            total += tail(-low) * (sizes[0] if self.removes else (1 - self.rate) ** -t)
             for j, (u, (x, y)) in enumerate(zip(ends[:-1], ratios, strict=False)):
                 nearest = u.max(-u - step).max(arb(0))
                 size = sizes[j + 1] if self.removes else sizes[j]
@@ -105,8 +102,8 @@ def _types(atoms):
     """Masses and losses of all types of outcomes with finite losses."""
     states = [(arb(1), arb(0))]
     for outcomes, count in atoms:
-        if len(states) * math.comb(count + len(outcomes) - 1, count) > MOST_TYPES:
-            raise RefusedError(f"a composition of outcomes may have at most {MOST_TYPES} types for this checker")
+        size = len(states) * math.comb(count + len(outcomes) - 1, count)
+        require(size <= MOST_TYPES, f"a composition of outcomes may have at most {MOST_TYPES} types for this checker")
         partial = [(mass * arb(count).fac(), loss, count) for mass, loss in states]
         for i, (p, loss) in enumerate(outcomes):
             partial = [
@@ -138,32 +135,41 @@ def _laplace_delta(laplace, epsilon):
     return total
 
 
+def _mixtures(item):
+    """P and Q of one release; of a sampled Gaussian (1 - rate) N(0, sigma^2) + rate N(distance, sigma^2) is one of them."""
+    if item["kind"] == "mixtures":
+        return Mixture.read(item["p"]), Mixture.read(item["q"])
+    rate, sigma = number(item["rate"], positive=True), number(item["sigma"], positive=True)
+    require(rate < 1 and isinstance(item["removes"], bool), "a rate must be between 0 and 1, removes true or false")
+    pair = Mixture([(1 - rate, arb(0), sigma), (rate, number(item["distance"]), sigma)]), Mixture([(arb(1), arb(0), sigma)])
+    return pair if item["removes"] else pair[::-1]
+
+
 def delta(items, epsilon, tolerance):
     """delta(epsilon) of all items."""
     sampled, square, laplace, atoms, finite = [], arb(0), [], [], arb(1)
     for item in items:
         kind, count = item["kind"], item["count"]
-        if type(count) is not int or not 1 <= count <= 10**7:
-            raise RefusedError(f"counts must be whole numbers from 1 to 10,000,000; got {count!r}")
-        if kind == "gaussian":
-            square += count * (number(item["distance"]) / positive(item["sigma"])) ** 2
-        elif kind == "sampled_gaussian":
-            sampled.append(Sampled(item))
+        require(type(count) is int and 1 <= count <= 10**7, f"counts must be from 1 to 10,000,000; got {count!r}")
+        if kind in ("mixtures", "sampled_gaussian"):
+            p, q = _mixtures(item)
+            if len(items) == count == 1:
+                return hockey_stick(p, q, epsilon, tolerance)
+            (_, mean, sigma), (_, other_mean, other_sigma) = p.parts[0], q.parts[0]
+            if len(p.parts) == len(q.parts) == 1 and sigma == other_sigma:
+                square += count * ((mean - other_mean) / sigma) ** 2
+            else:
+                sampled.append(Sampled(p, q, count))
         elif kind == "laplace":
-            laplace.append((positive(item["shift"]) / positive(item["scale"]), count))
+            laplace.append((number(item["shift"], positive=True) / number(item["scale"], positive=True), count))
         elif kind == "atoms":
             pairs = list(zip(distribution(item["p"]), distribution(item["q"]), strict=True))
             atoms.append(([(x, (x / y).log()) for x, y in pairs if x > 0 and y > 0], count))
             finite *= sum((x for x, y in pairs if y > 0), arb(0)) ** count
         else:
-            raise RefusedError(f"the kind of a release must be known; got {kind!r}")
-    if sampled and len(items) == sampled[0].count == 1:
-        return hockey_stick(*sampled[0].mixtures(), epsilon, tolerance)
-    if sampled or (square > 0 and (laplace or atoms)):
+            require(False, f"the kind of a release must be known; got {kind!r}")
+    if sampled or square > 0:
         return 1 - finite + _line_sum(sampled, square, laplace, atoms, epsilon, tolerance)
-    if square > 0:
-        mu = square.sqrt()
-        return tail(epsilon / mu - mu / 2) - epsilon.exp() * tail(epsilon / mu + mu / 2)
     total = 1 - finite
     for mass, loss in _types(atoms):
         level = epsilon - loss
@@ -183,8 +189,8 @@ def _line_sum(sampled, square, laplace, atoms, epsilon, tolerance):
 
     def chernoff(t, bits):
         """M(t) e^(-t epsilon)."""
-        return math.prod((item.prepare(t, 0, bits) ** item.count for item in sampled), start=other_moment(acb(t)).real) * (
-            -t * epsilon).exp()
+        value = other_moment(acb(t)).real * (-t * epsilon).exp()
+        return math.prod((item.prepare(t, 0, bits) ** item.count for item in sampled), start=value)
 
     def exponent(t):
         return log_float(chernoff(arb(t), 24))
@@ -206,9 +212,8 @@ def _line_sum(sampled, square, laplace, atoms, epsilon, tolerance):
         beyond = math.prod(bounds, start=other * (-square * height * height / 2).exp()) / (arb.pi() * (height - step))
         if beyond < tolerance / 8:
             break
-        if count > 10**5:
-            raise RefusedError("the characteristic function falls too slowly for this checker")
         count += count // 4
+        require(count < 10**5, "the characteristic function falls too slowly for this checker")
     fall, later_fall = (-t * period).exp(), (-b * period).exp()
     excess = fall / (1 - fall) + chernoff(t + b, bits) * later_fall / (1 - later_fall)
     for item in sampled:
@@ -223,13 +228,12 @@ def _line_sum(sampled, square, laplace, atoms, epsilon, tolerance):
 
 def largest_delta(inputs, epsilon, tolerance):
     """The larger delta of one or two directions."""
-    values = [delta(items, epsilon, tolerance) for items in inputs["directions"]]
-    return values[0] if len(values) == 1 else values[0].max(values[1])
+    return most([delta(items, epsilon, tolerance) for items in inputs["directions"]])
 
 
 def decide_epsilon(inputs, low, high):
     """Prove that delta is at most that of the inputs at the upper bound, and at least that at the lower one."""
     target, share = number(inputs["delta"]), ((high - low) / 8).min(arb(1)).max(arb(2) ** -60)
     decide("epsilon, upper bound", lambda width: largest_delta(inputs, high, width * share), arb(0), target)
-    if not low == 0:
+    if not low <= 0:
         decide("epsilon, lower bound", lambda width: largest_delta(inputs, low, width * share), target, arb(1))

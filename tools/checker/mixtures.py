@@ -1,8 +1,7 @@
 """Divergences of Gaussian mixtures on the line: integrals of analytic functions, and pieces between proved signs."""
 
+from balls import RefusedError, between, distribution, number, require, tail
 from flint import acb, arb
-
-from balls import RefusedError, between, distribution, number, positive, tail
 
 
 class Mixture:
@@ -15,8 +14,8 @@ class Mixture:
     @classmethod
     def read(cls, value):
         """The mixture of {"weights", "means", "sigmas"}."""
-        means, sigmas = map(number, value["means"]), map(positive, value["sigmas"])
-        return cls(list(zip(distribution(value["weights"]), means, sigmas, strict=True)))
+        means, sigmas = map(number, value["means"]), (number(text, positive=True) for text in value["sigmas"])
+        return cls(zip(distribution(value["weights"]), means, sigmas, strict=True))
 
     def mirrored(self, centre):
         """The mixture of 2 centre - x."""
@@ -60,8 +59,7 @@ def power_beyond(p, q, order, x):
         a = sum((power / (s * s) for power, _, _, s in factors), arb(0))
         b = sum((power * m / (s * s) for power, _, m, s in factors), arb(0))
         c = sum((power * (f.log() - m * m / (2 * s * s)) for power, f, m, s in factors), arb(0))
-        if not a > 0:
-            raise RefusedError("the integral of p^a q^(1-a) must converge")
+        require(a > 0, "the integral of p^a q^(1-a) must converge")
         total += w * (c + b * b / (2 * a)).exp() * root / a.sqrt() * tail((x - b / a) * a.sqrt())
     return total
 
@@ -79,6 +77,12 @@ def cut(p, q, beyond, tolerance):
     raise RefusedError("the tails of the mixtures are too heavy for this checker")
 
 
+def _integral(integrand, p, q, beyond, tolerance):
+    low, high, outside = cut(p, q, beyond, tolerance / 8)
+    value = acb.integral(integrand, low, high, rel_tol=arb(2) ** -2000, abs_tol=tolerance / 8).real
+    return value + between(-outside, outside)
+
+
 def kl_divergence(p, q, tolerance):
     """Integral of p log(p/q); outside |log(p/q)| <= ((p/q)^s + (q/p)^s) / (e s)."""
     def integrand(z, analytic):
@@ -89,9 +93,7 @@ def kl_divergence(p, q, tolerance):
         return (power_beyond(p, q, 1 + s, x) + power_beyond(p, q, 1 - s, x)) / (s * arb(1).exp())
 
     s = (0.5 * (q.widest()[2] / p.widest()[2]) ** 2).min(arb(0.5)).mid()
-    low, high, outside = cut(p, q, beyond, tolerance / 8)
-    integral = acb.integral(integrand, low, high, rel_tol=arb(2) ** -2000, abs_tol=tolerance / 8).real
-    return integral + between(-outside, outside)
+    return _integral(integrand, p, q, beyond, tolerance)
 
 
 def jensen_shannon(p, q, tolerance):
@@ -102,15 +104,13 @@ def jensen_shannon(p, q, tolerance):
 
 def renyi_divergence(p, q, order, tolerance, size):
     """log of the integral of p^a q^(1-a), over a - 1; ``size`` is about the answer."""
+    def integrand(z, analytic):
+        return (order * p.log_density(z, analytic) + (1 - order) * q.log_density(z, analytic)).exp()
+
     if order == 1:
         return kl_divergence(p, q, tolerance)
-    limit = (tolerance * abs(order - 1) * ((order - 1) * size).exp() / 8).mid()
-    low, high, outside = cut(p, q, lambda p, q, x: power_beyond(p, q, order, x), limit)
-    integral = acb.integral(
-        lambda z, analytic: (order * p.log_density(z, analytic) + (1 - order) * q.log_density(z, analytic)).exp(),
-        low, high, rel_tol=arb(2) ** -2000, abs_tol=limit,
-    ).real
-    return (integral + between(0, outside)).log() / (order - 1)
+    limit = (tolerance * abs(order - 1) * ((order - 1) * size).exp()).mid()
+    return _integral(integrand, p, q, lambda p, q, x: power_beyond(p, q, order, x), limit).log() / (order - 1)
 
 
 def hockey_stick(p, q, epsilon, tolerance):

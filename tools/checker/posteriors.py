@@ -1,8 +1,7 @@
 """Posteriors over finite domains, by sums of balls."""
 
-from flint import arb
-
 from balls import distribution, most, number
+from flint import arb
 
 
 def posterior(inputs, name):
@@ -11,17 +10,13 @@ def posterior(inputs, name):
     pairs = [(w, x) for w, x in zip(prior, logs, strict=True) if w > 0]
     evidence = sum((w * x.exp() for w, x in pairs), arb(0)).log()
     ratios = [x - evidence for _, x in pairs]
-    after = [w * r.exp() for (w, _), r in zip(pairs, ratios, strict=True)]
-    if name in ("js", "abp"):
-        terms = ((a * r - (w + a) * ((1 + r.exp()) / 2).log()) / 2 for (w, _), a, r in zip(pairs, after, ratios, strict=True))
-        js = sum(terms, arb(0))
-        return js if name == "js" else js.nonnegative_part().sqrt()
+    weights = [(w, w * r.exp(), r) for (w, _), r in zip(pairs, ratios, strict=True)]
     return {
         "log_evidence": lambda: evidence,
-        "entropy": lambda: -sum((a * a.log() for a in after), arb(0)),
-        "kl": lambda: sum((a * r for a, r in zip(after, ratios, strict=True)), arb(0)),
-        "vulnerability": lambda: most(after),
+        "entropy": lambda: -sum((a * a.log() for _, a, _ in weights), arb(0)),
+        "js": lambda: sum((a * r - (w + a) * ((1 + r.exp()) / 2).log() for w, a, r in weights), arb(0)) / 2,
+        "kl": lambda: sum((a * r for _, a, r in weights), arb(0)),
+        "vulnerability": lambda: most([a for _, a, _ in weights]),
         "max_log_ratio": lambda: most(ratios),
         "min_log_ratio": lambda: -most([-r for r in ratios]),
-        "xi": lambda: most([abs(r) for r in ratios]),
     }[name]()
