@@ -30,7 +30,7 @@ from ..posteriors.bayes import posterior
 __all__ = ["Certificate", "certificate"]
 
 _Parts = tuple[dict[str, Any], dict[str, Any]]  # inputs of a statement, and hints that make its check cheap
-_COMPOSED = ("delta", "log_delta", "epsilon")  # methods of a composition
+_COMPOSED = ("delta", "log_delta", "epsilon")  # methods of a composition that have certificates
 # Numbers of a posterior; its other ones are functions of these.
 _OF_POSTERIOR = ("log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability")
 _METHOD_OF_SPHERES = ("one sphere", "spheres by Newton's method")
@@ -65,7 +65,8 @@ def certificate(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> C
         ``kl_divergence``, ``jensen_shannon``, ``renyi_divergence``, ``hockey_stick_divergence`` or ``total_variation``,
         of Gaussian mixtures in one dimension; ``channel_capacity`` of rows of probabilities, ``bac_capacity`` or
         ``awgn_capacity`` in one dimension; ``posterior`` of arrays; or the method ``delta``, ``log_delta`` or
-        ``epsilon`` of a composition of Gaussian noise, also Poisson-sampled, Laplace noise and vectors of probabilities.
+        ``epsilon`` of a composition of Gaussian noise, also Poisson-sampled, Laplace noise and vectors of
+        probabilities.
     *args, **kwargs
         The arguments of the function. Each number that the answer depends on is one double.
 
@@ -103,8 +104,8 @@ def certificate(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> C
     if not readers:
         names = ", ".join([covered.__name__ for covered, _ in _READERS])
         raise DomainError(
-            f"function must be one whose answers have certificates; got {validate.shown(function)}. Pass one of {names}, "
-            f"or a method {', '.join(_COMPOSED)} of a composition."
+            f"function must be one whose answers have certificates; got {validate.shown(function)}. Pass one of "
+            f"{names}, or a method {', '.join(_COMPOSED)} of a composition."
         )
     answer = function(*args, **kwargs)
     bound = inspect.signature(function).bind(*args, **kwargs)
@@ -125,8 +126,8 @@ def _bounds(name: str, estimate: Estimate) -> list[str]:
     """Lower and upper bound and unit of a proved number."""
     if estimate.kind not in ("exact", "certified"):
         raise DomainError(
-            f"function must return proved bounds; got {name} of kind {estimate.kind!r}. Pass certified=True, or ask for "
-            "what needs no sampling."
+            f"function must return proved bounds; got {name} of kind {estimate.kind!r}. Pass certified=True, or ask "
+            "for what needs no sampling."
         )
     if estimate.shape != () or not all(map(math.isfinite, estimate.floats())):
         _not_covered(name, estimate, "one finite number a call")
@@ -163,7 +164,8 @@ def _of_divergence(arguments: Mapping[str, Any], answer: Any) -> _Parts:
 def _of_channel(arguments: Mapping[str, Any], answer: Any) -> _Parts:
     if not isinstance(arguments["channel"], (list, np.ndarray)) or np.ndim(arguments["channel"]) != 2:
         _not_covered("channel", arguments["channel"], "an array with one row an input")
-    return {"rows": _hex("channel", arguments["channel"])}, {"input": _hex("input", answer.input), "output": _hex("output", answer.output)}
+    hints = {"input": _hex("input", answer.input), "output": _hex("output", answer.output)}
+    return {"rows": _hex("channel", arguments["channel"])}, hints
 
 
 def _of_binary_channel(arguments: Mapping[str, Any], answer: Any) -> _Parts:

@@ -27,10 +27,11 @@ def _ball(quantity, name, inputs, hints, width, high):
         return getattr(capacities, quantity)(inputs, hints, width, high)
     if quantity == "posterior":
         return posterior(inputs, name)
-    p, q = Mixture.read(inputs["p"]), Mixture.read(inputs["q"])
+    as_they_are = quantity in ("hockey_stick_divergence", "total_variation")
+    p, q = (Mixture.read(inputs[side], not as_they_are) for side in "pq")
     if quantity == "renyi_divergence":
         return mixtures.renyi_divergence(p, q, number(inputs["order"], positive=True), width, high)
-    if quantity in ("hockey_stick_divergence", "total_variation"):
+    if as_they_are:
         return mixtures.hockey_stick(p, q, number(inputs.get("epsilon", "0x0p0")), width)
     return {"kl_divergence": mixtures.kl_divergence, "jensen_shannon": mixtures.jensen_shannon}[quantity](p, q, width)
 

@@ -18,17 +18,17 @@ def require(condition, reason):
 def number(text, positive=False):
     """A finite number in hexadecimal (float.hex), exactly."""
     value = float.fromhex(text)
-    require(abs(value) < float("inf") and (value > 0 or not positive), f"numbers must be finite, scales positive: {text!r}")
+    require(abs(value) < float("inf") and (value > 0 or not positive), f"numbers must be finite or positive: {text!r}")
     return arb(value)
 
 
-def distribution(texts):
-    """Probabilities, divided by their sum, which must be 1 within 1e-9."""
+def distribution(texts, divided=True):
+    """Probabilities, divided by their sum, which must be 1 within 1e-9, or as they are."""
     values = [number(text) for text in texts]
     total = sum(values, arb(0))
     fits = all(value >= 0 for value in values) and abs(total - 1) < 1e-9
     require(fits, f"probabilities must be at least 0 and sum to 1; got a sum of {total.str(9)}")
-    return [value / total for value in values]
+    return [value / total for value in values] if divided else values
 
 
 def tail(x):

@@ -17,6 +17,8 @@ def channel_capacity(inputs, hints, tolerance, high):
     output = distribution(hints["output"])
     pairs = list(zip(distribution(hints["input"]), map(distribution, inputs["rows"]), strict=True))
     mixed = [sum((p * row[j] for p, row in pairs), arb(0)) for j in range(len(output))]
+    if len(pairs) == len(output) == 2:
+        return _binary(pairs[0][1][1], pairs[1][1][0])
     information = sum((p * _divergence(row, mixed) for p, row in pairs if p > 0), arb(0))
     return information.union(most([_divergence(row, output) for _, row in pairs]))
 
@@ -25,6 +27,10 @@ def bac_capacity(inputs, hints, tolerance, high):
     """The binary asymmetric channel in closed form: log(e^-g + e^-k)."""
     a, b = number(inputs["a"]), number(inputs["b"])
     require(0 <= a <= 1 and 0 <= b <= 1, "a and b must be between 0 and 1")
+    return _binary(a, b)
+
+
+def _binary(a, b):
     entropy_a, entropy_b = (-sum((y * y.log() for y in (x, 1 - x) if y > 0), arb(0)) for x in (a, b))
     if 1 - a - b == 0:
         return arb(0)

@@ -5,9 +5,9 @@ With M(z) = E_P e^(z S) of the sum S of all losses, for every t > 0,
     delta(epsilon) = 1/(2 pi i) integral over Re z = t of M(z) e^(-epsilon z) / (z (z + 1)).
 
 By Poisson's formula the sum with the step h is the sum of e^(t m A) delta(epsilon + m A) over all integers m, with the
-period A = 2 pi / h: what it exceeds delta(epsilon) by is at most e^(-t A) / (1 - e^(-t A)), from m < 0 and delta <= 1, and for every b > 0
-M(t + b) e^(-(t + b) epsilon) e^(-b A) / (1 - e^(-b A)), from m > 0 and Chernoff. Beyond the height Y the terms are at
-most e^(-t epsilon) / (pi Y) times a bound of |M|.
+period A = 2 pi / h. It exceeds delta(epsilon) by at most e^(-t A) / (1 - e^(-t A)), from m < 0 and delta <= 1, and, for
+every b > 0, M(t + b) e^(-(t + b) epsilon) e^(-b A) / (1 - e^(-b A)), from m > 0 and Chernoff. What lies beyond the
+height Y is at most e^(-t epsilon) / (pi Y) times a bound of |M|.
 """
 
 import math
@@ -22,7 +22,7 @@ MOST_TYPES = 20000
 class Sampled:
     """Releases of n(u) R(u) against n(u), or the reverse, with R(u) = 1 - r + r e^(a u - a^2 / 2), r the rate, a > 0.
 
-    For 0 <= c <= pi / (2 a) the real and the imaginary part of R(u + ic) are positive and rise with u, as the angle does.
+    For 0 <= c <= pi / (2 a) real and imaginary part of R(u + ic) are positive and rise with u, and so does its angle.
     """
 
     def __init__(self, p, q, count):
@@ -136,13 +136,14 @@ def _laplace_delta(laplace, epsilon):
 
 
 def _mixtures(item):
-    """P and Q of one release; of a sampled Gaussian (1 - rate) N(0, sigma^2) + rate N(distance, sigma^2) is one of them."""
+    """P and Q of one release; one of a sampled Gaussian is (1 - rate) N(0, sigma^2) + rate N(distance, sigma^2)."""
     if item["kind"] == "mixtures":
         return Mixture.read(item["p"]), Mixture.read(item["q"])
     rate, sigma = number(item["rate"], positive=True), number(item["sigma"], positive=True)
     require(rate < 1 and isinstance(item["removes"], bool), "a rate must be between 0 and 1, removes true or false")
-    pair = Mixture([(1 - rate, arb(0), sigma), (rate, number(item["distance"]), sigma)]), Mixture([(arb(1), arb(0), sigma)])
-    return pair if item["removes"] else pair[::-1]
+    mixture = Mixture([(1 - rate, arb(0), sigma), (rate, number(item["distance"]), sigma)])
+    base = Mixture([(arb(1), arb(0), sigma)])
+    return (mixture, base) if item["removes"] else (base, mixture)
 
 
 def delta(items, epsilon, tolerance):
@@ -165,7 +166,7 @@ def delta(items, epsilon, tolerance):
         elif kind == "atoms":
             pairs = list(zip(distribution(item["p"]), distribution(item["q"]), strict=True))
             atoms.append(([(x, (x / y).log()) for x, y in pairs if x > 0 and y > 0], count))
-            finite *= sum((x for x, y in pairs if y > 0), arb(0)) ** count
+            finite *= (1 - sum((x for x, y in pairs if y == 0), arb(0))) ** count
         else:
             require(False, f"the kind of a release must be known; got {kind!r}")
     if sampled or square > 0:

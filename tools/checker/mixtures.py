@@ -12,10 +12,10 @@ class Mixture:
         self.logs = [(-1 / (2 * s * s), m / (s * s), (w / s).log() - m * m / (2 * s * s)) for w, m, s in self.parts]
 
     @classmethod
-    def read(cls, value):
-        """The mixture of {"weights", "means", "sigmas"}."""
+    def read(cls, value, divided=True):
+        """The mixture of {"weights", "means", "sigmas"}, with its weights divided by their sum or as they are."""
         means, sigmas = map(number, value["means"]), (number(text, positive=True) for text in value["sigmas"])
-        return cls(zip(distribution(value["weights"]), means, sigmas, strict=True))
+        return cls(zip(distribution(value["weights"], divided), means, sigmas, strict=True))
 
     def mirrored(self, centre):
         """The mixture of 2 centre - x."""
