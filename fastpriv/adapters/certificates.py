@@ -33,7 +33,8 @@ _Parts = tuple[dict[str, Any], dict[str, Any]]  # inputs of a statement, and hin
 _COMPOSED = ("delta", "log_delta", "epsilon")  # methods of a composition that have certificates
 # Numbers of a posterior; its other ones are functions of these.
 _OF_POSTERIOR = ("log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability")
-_METHOD_OF_SPHERES = ("one sphere", "spheres by Newton's method")
+# Methods of a peak-power capacity whose input is a few points.
+_METHODS_OF_SPHERES = ("one sphere", "spheres by Newton's method")
 
 
 class Certificate(dict[str, Any]):
@@ -175,7 +176,7 @@ def _of_binary_channel(arguments: Mapping[str, Any], answer: Any) -> _Parts:
 
 
 def _of_peak_power(arguments: Mapping[str, Any], answer: Any) -> _Parts:
-    if arguments["dimension"] != 1 or answer.method not in _METHOD_OF_SPHERES:
+    if arguments["dimension"] != 1 or answer.method not in _METHODS_OF_SPHERES:
         _not_covered("dimension and method", (arguments["dimension"], answer.method), "1 and by single spheres")
     hints = {"radii": _hex("radii", answer.radii), "probabilities": _hex("probabilities", answer.probabilities)}
     return _arguments(arguments, "amplitude", "sigma"), hints
@@ -212,6 +213,7 @@ def _release(pair: DominatingPair) -> dict[str, Any]:
             "sigma": _hex("sigma", noise.sigmas[1]), "removes": noise is pair.p}
 
 
+# Functions whose answers have certificates, and what reads their arguments.
 _READERS: list[tuple[Callable[..., Any], Callable[[Mapping[str, Any], Any], _Parts]]] = [
     (kl_divergence, _of_divergence), (jensen_shannon, _of_divergence), (renyi_divergence, _of_divergence),
     (hockey_stick_divergence, _of_divergence), (total_variation, _of_divergence), (channel_capacity, _of_channel),

@@ -165,6 +165,7 @@ def test_false_certificates_are_refused(name, tamper, reason):
     (lambda s: s["inputs"].update(a="0x1p+1"), "a and b must be between 0 and 1"),
     (lambda s: s["inputs"].update(a="inf"), "numbers must be finite"),
     (lambda s: s.update(version=2), "version 1"),
+    (lambda s: s.update(bounds={}), "and bounds"),
     (lambda s: s["bounds"].update(kl_divergence=s["bounds"]["bac_capacity"]), "do not belong to bac_capacity"),
     (lambda s: s["bounds"]["bac_capacity"].__setitem__(2, "probability"), "the unit must not be"),
     (lambda s: s["bounds"]["bac_capacity"].__setitem__(0, "0x1p+0"), "at most the upper one"),

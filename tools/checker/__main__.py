@@ -29,17 +29,20 @@ def _ball(quantity, name, inputs, hints, width, high):
         return posterior(inputs, name)
     as_they_are = quantity in ("hockey_stick_divergence", "total_variation")
     p, q = (Mixture.read(inputs[side], not as_they_are) for side in "pq")
+    epsilon = number(inputs.get("epsilon", "0x0p+0"))
+    if inputs["p"] == inputs["q"] and epsilon >= 0:
+        return arb(0)
     if quantity == "renyi_divergence":
         return mixtures.renyi_divergence(p, q, number(inputs["order"], positive=True), width, high)
     if as_they_are:
-        return mixtures.hockey_stick(p, q, number(inputs.get("epsilon", "0x0p0")), width)
+        return mixtures.hockey_stick(p, q, epsilon, width)
     return {"kl_divergence": mixtures.kl_divergence, "jensen_shannon": mixtures.jensen_shannon}[quantity](p, q, width)
 
 
 def check(certificate):
     """The names of what is proved; raises RefusedError."""
     is_known = certificate["format"] == "fastpriv certificate" and certificate["version"] == 1
-    require(is_known, "format must be 'fastpriv certificate', version 1")
+    require(is_known and certificate["bounds"], "a file must have format 'fastpriv certificate', version 1, and bounds")
     quantity, inputs, hints = certificate["quantity"], certificate["inputs"], certificate["hints"]
     for name, (lower, upper, unit) in certificate["bounds"].items():
         low, high, in_bits = number(lower), number(upper), unit == "bits" and quantity not in ("epsilon", "posterior")
