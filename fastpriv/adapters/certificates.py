@@ -33,12 +33,17 @@ _Parts = tuple[dict[str, Any], dict[str, Any]]  # inputs of a statement, and hin
 _COMPOSED = ("delta", "log_delta", "epsilon")  # methods of a composition that have certificates
 # Numbers of a posterior; its other ones are functions of these.
 _OF_POSTERIOR = ("log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "vulnerability")
-# Methods of a peak-power capacity whose input is a few points.
-_METHODS_OF_SPHERES = ("one sphere", "spheres by Newton's method")
 
 
 class Certificate(dict[str, Any]):
     """A statement with its bounds as a value of plain types: ``json.dumps`` takes it.
+
+    Parameters
+    ----------
+    statement : mapping
+        ``quantity``, ``inputs``, ``bounds``, ``hints``, and the ``format`` of the file with its ``version``.
+    answer : optional
+        What the function returned; no part of the file.
 
     Examples
     --------
@@ -47,7 +52,9 @@ class Certificate(dict[str, Any]):
     {'a': '0x1.0000000000000p-2', 'b': '0x1.0000000000000p-1'}
     """
 
-    answer: Any  # what the function returned; no part of the file
+    def __init__(self, statement: Mapping[str, Any], answer: Any = None) -> None:
+        super().__init__(statement)
+        self.answer = answer
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the JSON file that a checker reads."""
@@ -96,38 +103,32 @@ def certificate(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> C
     >>> p, q = GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 1.0)
     >>> statement = certificate(kl_divergence, p, q, unit="bits")
     >>> statement["quantity"], statement["bounds"]["kl_divergence"][2], statement.answer.upper
-    ('kl_divergence', 'bits', 0.224...)
+    ('kl_divergence', 'bits', 0.1999...)
     """
     name, composition = getattr(function, "__name__", ""), getattr(function, "__self__", None)
     readers = [reader for covered, reader in _READERS if covered is function]
     if isinstance(composition, Composition) and name in _COMPOSED:
         readers = [_of_composition]
     if not readers:
-        names = ", ".join([covered.__name__ for covered, _ in _READERS])
         raise DomainError(
             f"function must be one whose answers have certificates; got {validate.shown(function)}. Pass one of "
-            f"{names}, or a method {', '.join(_COMPOSED)} of a composition."
+            f"{', '.join(known.__name__ for known, _ in _READERS)}, or {', '.join(_COMPOSED)} of a composition."
         )
     answer = function(*args, **kwargs)
     bound = inspect.signature(function).bind(*args, **kwargs)
     bound.apply_defaults()
+    names = _OF_POSTERIOR if function is posterior else (name,)
+    bounds = {key: _bounds(key, getattr(answer, key, getattr(answer, "capacity", answer))) for key in names}
     inputs, hints = readers[0]({"composition": composition, **bound.arguments}, answer)
-    estimates = {name: getattr(answer, "capacity", answer)}
-    if function is posterior:
-        estimates = {key: getattr(answer, key) for key in _OF_POSTERIOR}
-    result = Certificate(
-        format="fastpriv certificate", version=1, quantity=name, inputs=inputs,
-        bounds={key: _bounds(key, estimate) for key, estimate in estimates.items()}, hints=hints,
-    )
-    result.answer = answer
-    return result
+    statement = {"format": "fastpriv certificate", "version": 1, "quantity": name, "inputs": inputs}
+    return Certificate(statement | {"bounds": bounds, "hints": hints}, answer)
 
 
 def _bounds(name: str, estimate: Estimate) -> list[str]:
     """Lower and upper bound and unit of a proved number."""
-    if estimate.kind not in ("exact", "certified"):
+    if not isinstance(estimate, Estimate) or estimate.kind not in ("exact", "certified"):
         raise DomainError(
-            f"function must return proved bounds; got {name} of kind {estimate.kind!r}. Pass certified=True, or ask "
+            f"function must return proved bounds; got {name} {validate.shown(estimate)}. Pass certified=True, or ask "
             "for what needs no sampling."
         )
     if estimate.shape != () or not all(map(math.isfinite, estimate.floats())):
@@ -176,7 +177,7 @@ def _of_binary_channel(arguments: Mapping[str, Any], answer: Any) -> _Parts:
 
 
 def _of_peak_power(arguments: Mapping[str, Any], answer: Any) -> _Parts:
-    if arguments["dimension"] != 1 or answer.method not in _METHODS_OF_SPHERES:
+    if arguments["dimension"] != 1 or answer.method not in ("one sphere", "spheres by Newton's method"):
         _not_covered("dimension and method", (arguments["dimension"], answer.method), "1 and by single spheres")
     hints = {"radii": _hex("radii", answer.radii), "probabilities": _hex("probabilities", answer.probabilities)}
     return _arguments(arguments, "amplitude", "sigma"), hints

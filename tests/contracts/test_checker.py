@@ -187,12 +187,15 @@ def test_answers_without_a_proof_have_no_certificate():
         (r"^order must be made of finite doubles", fastpriv.renyi_divergence, P, P, math.inf),
         (r"^channel must be an array with one row", fastpriv.channel_capacity, fastpriv.RandomizedResponse(3, 1.0)),
         (r"^dimension and method must be 1 and by single spheres", fastpriv.awgn_capacity, 2, 1.0),
-        (r"^likelihood must be an array of logarithms", fastpriv.posterior, iter([np.zeros(3)])),
         (r"^release must be Gaussian noise", compose(GaussianMechanism(1.0, 1.0).delta).delta, 1.0),
         (r"^composition must be known by its pairs", compose(fastpriv.pairs.RenyiDP(2.0, 1.0)).delta, 1.0),
     ):
         with pytest.raises(DomainError, match=message):
             certificate(function, *arguments)
+    with pytest.raises(DomainError, match="^function must return proved bounds; got kl_divergence .*certified=True"):
+        certificate(fastpriv.kl_divergence, plane, GaussianMixture.single([0.0, 0.0], 1.0), rng=1, max_samples=1024)
+    with pytest.raises(DomainError, match="^likelihood must be an array of logarithms"):
+        certificate(fastpriv.posterior, [0.5, 0.25], log=False)
     with pytest.raises(DomainError, match="complement_a and complement_b must be None for a certificate"):
         certificate(fastpriv.bac_capacity, 1.0, 0.5, complement_a=1e-300)
 
