@@ -11,6 +11,7 @@ from flint import arb
 from mixtures import Mixture
 from posteriors import posterior
 
+INFINITY = float("inf")
 UNITS = {
     "hockey_stick_divergence": "probability", "total_variation": "probability", "delta": "probability",
     "log_delta": "log probability", "vulnerability": "probability",
@@ -57,7 +58,8 @@ def check(certificate):
             scale = arb(2).log() if in_bits else arb(1)
             return _ball(quantity, name, inputs, hints, width, high * scale) / scale
 
-        decide(name, ball, low, high)
+        ranges = {"probability": (0, 1), "log probability": (-INFINITY, 0)}
+        decide(name, ball, low, high, ranges.get(unit, (-INFINITY if "log" in name else 0, INFINITY)))
     return list(certificate["bounds"])
 
 

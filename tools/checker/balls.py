@@ -56,8 +56,8 @@ def log_float(x):
     return float(x.upper().log()) if x.is_finite() else 1e9
 
 
-def decide(name, evaluate, low, high):
-    """Prove that evaluate(tolerance) lies in [low, high], with more and more bits; no quantity but logs is below 0."""
+def decide(name, evaluate, low, high, known=(0, 1)):
+    """Prove that evaluate(tolerance) lies in [low, high], with more and more bits; ``known`` is a range of it."""
     ctx.prec = 64
     size = abs(low).max(abs(high))
     width = (high - low).max(size * arb(2) ** -53).max(arb(2) ** -1080)
@@ -66,7 +66,7 @@ def decide(name, evaluate, low, high):
         tolerance = (width * arb(2) ** -bits).mid()
         ctx.prec = 60 + 2 * bits + int((log_float(size.max(arb(1))) - log_float(tolerance)) / 0.69)
         ball = evaluate(tolerance)
-        if (ball >= low or (low == 0 and "log" not in name)) and ball <= high:
+        if (ball >= low or low <= known[0]) and (ball <= high or high >= known[1]):
             return
         require(not (ball > high or ball < low), f"{name}: the bracket is false; the truth is {ball.str(20)}")
     raise RefusedError(f"{name}: not refuted, but proved only to be {ball.str(20)}")

@@ -114,8 +114,18 @@ def renyi_divergence(p, q, order, tolerance, size):
 
 
 def hockey_stick(p, q, epsilon, tolerance):
-    """Integral of p - e^epsilon q over the pieces where the loss log p - log q - epsilon is positive."""
-    low, high, outside = cut(p, q, lambda p, q, x: p.above(x), tolerance / 8)
+    """Integral of p - e^epsilon q over the pieces where log p - log q - epsilon, the loss, is positive.
+
+    Beyond x it is at most the mass of p, and 0 where the quotients of all components of p by one of q fall from x on,
+    and their sum is below e^epsilon.
+    """
+    def beyond(p, q, x):
+        v, n, t = max(q.parts, key=lambda part: (float(part[2]), float(part[1])))
+        fall = all(s <= t and (x - n) * s * s <= (x - m) * t * t for _, m, s in p.parts)
+        quotients = (w * t / (v * s) * (((x - n) / t) ** 2 / 2 - ((x - m) / s) ** 2 / 2).exp() for w, m, s in p.parts)
+        return arb(0) if fall and sum(quotients, arb(0)) < epsilon.exp() else p.above(x)
+
+    low, high, outside = cut(p, q, beyond, tolerance / 8)
     limit, total, pieces, start = (tolerance / (high - low)).mid(), between(0, outside), [(low, high)], None
 
     def excess(left, right):
