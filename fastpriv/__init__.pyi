@@ -19,6 +19,7 @@ from . import sampling as sampling
 from . import special as special
 from . import studies as studies
 from . import sweeps as sweeps
+from .adapters.certificates import certificate as certificate
 from .base import errors as errors
 from .base.errors import DomainError as DomainError
 from .base.estimate import Estimate as Estimate

@@ -1,4 +1,6 @@
 from .accountants import CertifiedAccountant as CertifiedAccountant
+from .certificates import Certificate as Certificate
+from .certificates import certificate as certificate
 from .event_lists import composition_from_dp_events as composition_from_dp_events
 from .event_lists import composition_from_opacus as composition_from_opacus
 from .event_lists import opacus_history as opacus_history

@@ -30,8 +30,9 @@ class GaussianMixture(ValueObject):
     ----------
     weights : array_like, shape (k,)
         Probabilities of the components, which must sum to 1 within 1e-9 and are stored as they are. What a sum misses 1
-        by is rounding: the bounds of every quantity hold for the weights divided by their sum. Weights of float32 may
-        miss 1 by 2e-6, and are then divided by their sum in doubles. Components of weight zero are dropped.
+        by is rounding: the bounds of every quantity hold for the weights divided by their sum; where the sum rounds to
+        1, those of hockey-stick divergences hold for the weights as they are. Weights of float32 may miss 1 by 2e-6,
+        and are then divided by their sum in doubles. Components of weight zero are dropped.
     means : array_like, shape (k,) or (k, d)
         Means, in any unit. Shapes (k,) and (k, 1) give a univariate mixture.
     sigmas : array_like, optional

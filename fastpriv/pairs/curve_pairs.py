@@ -203,7 +203,7 @@ def _discrete_pair(p: Any, q: Any) -> DiscretePair | None:
     ):
         return None
     rows = probabilities_of_outcomes(p, q)
-    return DiscretePair(rows[0], rows[1], 1, *(validate.rounded_sum_gap(row) for row in rows))
+    return DiscretePair(rows[0], rows[1], 1, *(validate.sum_gap(row) for row in rows))
 
 
 def refuse_second(noun: str, q: Any) -> None:

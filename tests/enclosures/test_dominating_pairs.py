@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose
 from fastpriv.composition import Composition, PrivacyLossDistribution, RandomAllocation
@@ -61,3 +63,17 @@ def test_members_of_every_kind(kind):
     least, most = pair.renyi_divergence(2.0)
     assert 0.0 <= least <= most
     assert pair.infinite_mass()[0] <= pair.infinite_mass()[1] <= 1e-9
+
+
+@pytest.mark.parametrize("distance", [1e-3, 1e-6, 1e-9])
+def test_bounds_hold_for_vectors_divided_by_sums_that_round_to_1(distance):
+    """0.9 + 0.1 and 0.3 + 0.7 round to 1 but are not 1: near the largest loss this moves delta by many bounds."""
+    p, q = [0.9, 0.1], [0.3, 0.7]
+    epsilon = math.log(3.0) - distance
+    bounds = compose((p, q)).delta(epsilon, direction="forward")
+    for divided in (False, True):
+        masses = [[Fraction(x) / (sum(map(Fraction, side)) if divided else 1) for x in side] for side in (p, q)]
+        with mp.workdps(50):
+            first, second = (mpf(side[0].numerator) / side[0].denominator for side in masses)
+            truth = first - mp.exp(mpf(epsilon)) * second  # the other outcome has a negative loss
+        assert bounds.lower <= truth <= bounds.upper
