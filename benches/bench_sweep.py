@@ -39,7 +39,7 @@ def test_cells_in_a_loop(benchmark):
     benchmark.pedantic(run, rounds=3)
 
 
-@pytest.mark.parametrize(("quantity", "axes"), [("gaussian_delta", AXES), ("subsampled_gaussian_delta", SUBSAMPLED)])
+@pytest.mark.parametrize(("quantity", "axes"), [("gaussian_delta", AXES), ("sampled_gaussian_delta", SUBSAMPLED)])
 @pytest.mark.parametrize("store", [False, True])
 @pytest.mark.benchmark(group="1,000,000 cells that stack, to Parquet")
 def test_a_million_stacked_cells(benchmark, tmp_path, quantity, axes, store):

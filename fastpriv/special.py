@@ -18,7 +18,10 @@ take the place of the functions.
 from __future__ import annotations
 
 import inspect
+import warnings
+from collections.abc import Callable
 from types import FunctionType
+from typing import Any
 
 from .kernels import (
     _awgn,
@@ -1827,6 +1830,20 @@ __all__ += _documentation
 for _kernel in _KERNELS:
     globals().update(_kernel.ufuncs(_documentation))
     __pyx_capi__ |= _kernel.capsules
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Functions of the sampled Gaussian by their names before 0.5, whose rate stood before sigma, until 1.0."""
+    new = name.removeprefix("sub")
+    if not name.startswith("subsampled_gaussian_") or new not in __all__:
+        raise AttributeError(f"module 'fastpriv.special' has no attribute {name!r}")
+    warnings.warn(f"fastpriv.special.{name} is {new}, with sigma before rate, from 0.5 on.", FutureWarning, 2)
+
+    def rate_first(rate: Any, second: Any, third: Any, /, *args: Any, **kwargs: Any) -> Any:
+        first = (rate, second) if "_noise_" in new else (second, rate)  # noise: rate, epsilon, delta in both
+        return globals()[new](*first, third, *args, **kwargs)
+
+    return rate_first
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ laplace,,,40,,10
 randomized_response,,,,0.1,20
 """
 # The sweep of docs/sweeps.md.
-_SWEEP = """quantity = "subsampled_gaussian_delta"
+_SWEEP = """quantity = "sampled_gaussian_delta"
 [grid]
 sigma = "0.5..5:50"
 rate = [0.001, 0.01]

@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         json="print JSON instead of text", quiet="no progress, no summary",
     )
     parser.epilog = (
-        "Example: fastpriv sweep subsampled_gaussian_delta --grid sigma=0.5..5:50 --grid rate=0.001,0.01 --grid "
+        "Example: fastpriv sweep sampled_gaussian_delta --grid sigma=0.5..5:50 --grid rate=0.001,0.01 --grid "
         "epsilon=0:5:26 --store sweep.db --out sweep.parquet"
     )
     parser.set_defaults(

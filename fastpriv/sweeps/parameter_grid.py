@@ -201,7 +201,7 @@ def read_spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Any
                 "under grid or zip."
             )
     if "quantity" not in spec:
-        raise DomainError('spec must name a quantity; got none. Write quantity = "subsampled_gaussian_delta".')
+        raise DomainError('spec must name a quantity; got none. Write quantity = "sampled_gaussian_delta".')
     result = dict(spec)
     if isinstance(result.get("table"), str):
         result["table"] = folder / result["table"]

@@ -170,7 +170,9 @@ def _quantities() -> dict[str, SweepQuantity]:
                     result[quantity.name] = quantity
     curves: tuple[tuple[str, Callable[..., Estimate], tuple[str, ...], tuple[str, ...]], ...] = (
         ("gaussian_delta", _gaussian_delta, ("sigma", "epsilon"), ("sensitivity",)),
-        ("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "rate", "epsilon"), ("direction",)),
+        ("sampled_gaussian_delta", _sampled_gaussian_delta, ("sigma", "rate", "epsilon"), ("direction",)),
+        # The former name, with its parameter: the cells of stores have it in their keys.
+        ("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ("direction",)),
     )
     for name, curve, required, optional in curves:
         result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
@@ -344,7 +346,11 @@ def _gaussian_delta(*, sigma: Any, epsilon: Any, sensitivity: Any = 1.0) -> Esti
     return GaussianMechanism(sigma, sensitivity).delta(epsilon)
 
 
-def _subsampled_gaussian_delta(*, sigma: Any, rate: Any, epsilon: Any, direction: str = "remove") -> Estimate:
+def _subsampled_gaussian_delta(*, sigma: Any, q: Any, epsilon: Any, direction: str = "remove") -> Estimate:
+    return _sampled_gaussian_delta(sigma=sigma, rate=q, epsilon=epsilon, direction=direction)
+
+
+def _sampled_gaussian_delta(*, sigma: Any, rate: Any, epsilon: Any, direction: str = "remove") -> Estimate:
     """Hockey-stick divergence of the subsampled Gaussian pair, by one call of its kernel."""
     from .. import special
 

@@ -114,7 +114,7 @@ def sweep(
     Parameters
     ----------
     quantity : str, callable, mapping or path-like
-        A name, such as ``"subsampled_gaussian_delta"``, ``"bac_capacity"`` or any function of ``fastpriv.conversions``
+        A name, such as ``"sampled_gaussian_delta"``, ``"bac_capacity"`` or any function of ``fastpriv.conversions``
         or ``fastpriv.special`` (``fastpriv sweep --list`` names all); a function that is called with the settings as
         keywords and returns a number, an Estimate, or a dict of these; its place as text, ``"module:function"`` or
         ``"file.py:function"``. Or a whole specification: a mapping or the path of a TOML file with the keys quantity,

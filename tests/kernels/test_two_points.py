@@ -233,7 +233,7 @@ def test_layouts_give_the_same_bits(direction):
 
 
 def test_sigma_stands_before_the_rate_as_in_the_classes():
-    """The former names took (rate, sigma): they are gone, so that no call changes its meaning silently."""
+    """The former names took (rate, sigma): names changed, so that no call changes its meaning silently."""
     mechanism = PoissonSampledGaussian(0.8, 0.01)
     want = compose(mechanism).delta(0.5, direction="forward")
     _, lower, upper = special.sampled_gaussian_delta_remove(0.8, 0.01, 0.5)
@@ -244,5 +244,14 @@ def test_sigma_stands_before_the_rate_as_in_the_classes():
     assert value == pytest.approx(0.5, rel=1e-9)
     sigma, _, _ = special.sampled_gaussian_noise_remove(0.01, 0.5, float(want.value))
     assert sigma == pytest.approx(0.8, rel=1e-9)
-    with pytest.raises(AttributeError, match="no attribute 'subsampled_gaussian_delta_remove'"):
-        getattr(special, "subsampled_gaussian_" + "delta_remove")
+    with pytest.raises(AttributeError, match="has no attribute 'subsampled_gaussian_moment'"):
+        special.subsampled_gaussian_moment  # noqa: B018
+
+
+def test_the_former_names_answer_in_their_order():
+    for name in ("delta_remove", "log_delta_add", "epsilon_remove", "noise_add"):
+        with pytest.warns(FutureWarning, match=f"subsampled_gaussian_{name} is sampled_gaussian_{name}, with sigma"):
+            old = getattr(special, f"subsampled_gaussian_{name}")
+        other, level = (0.5, 1e-3) if name == "noise_add" else (0.8, 0.25)
+        order = (0.01, other) if name == "noise_add" else (other, 0.01)
+        assert old(0.01, other, [level]) == getattr(special, f"sampled_gaussian_{name}")(*order, [level])

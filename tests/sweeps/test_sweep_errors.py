@@ -84,7 +84,7 @@ MANY = "0:1:1000000"
          "file must be CSV, packed by gzip or not, or Parquet; got .*packed.csv', an archive or a workbook"),
         (lambda p: sweep("bac_capacity", p / "text.parquet"), DomainError,
          "file must be a whole Parquet file; got .*text.parquet', which does not begin as one. Write it again"),
-        (lambda p: sweep("subsampled_gaussian_delta", grid={"sigma": 1, "rate": 0.1, "epsilon": 1, "direction": 3}),
+        (lambda p: sweep("sampled_gaussian_delta", grid={"sigma": 1, "rate": 0.1, "epsilon": 1, "direction": 3}),
          DomainError, r"grid\['direction'\] must be words; got 3. Put the words in quotes"),
         (lambda p: sweep("bac_capacity", p / "none.csv"), FileNotFoundError, "none.csv"),
         (lambda p: sweep("bac_capacity", grid=BAC, replicates=0), DomainError, "replicates must be an integer of at l"),
@@ -251,7 +251,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["sweep", "sweeps.functions:product", "--grid", "x=3", "--store", "r", "--fresh", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["store"] == "r"
     assert main(["sweep", "--list"]) == 0
-    assert "subsampled_gaussian_delta" in capsys.readouterr().out
+    assert "sampled_gaussian_delta" in capsys.readouterr().out
     (tmp_path / "spec.toml").write_text('quantity = "bac_capacity"\n[grid]\na = [0.1, 2.0]\nb = "0:0.5:3"\n')
     assert main(["sweep", "spec.toml", "--out", "t.parquet", "--n-jobs", "1"]) == 0
     assert "3 of 6 cells failed, the first with: a must be" in capsys.readouterr().err

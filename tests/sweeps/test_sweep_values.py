@@ -78,7 +78,7 @@ def test_quantities_taken_cell_by_cell(name):
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
     cells = {"sigma": [0.7, 3.0], "rate": [0.0, 1e-3, 0.3, 1.0], "epsilon": [0.0, 0.1, 2.0], "direction": direction}
-    table = sweep("subsampled_gaussian_delta", grid=cells)
+    table = sweep("sampled_gaussian_delta", grid=cells)
     for row in range(len(table)):
         sigma, q, epsilon = (float(table[name][row]) for name in ("sigma", "rate", "epsilon"))
         mixed = fastpriv.GaussianMixture([1 - q, q], [0.0, 1.0], [sigma, sigma])
@@ -86,6 +86,9 @@ def test_the_subsampled_pair_is_that_of_two_mixtures(direction):
         one = fastpriv.hockey_stick_divergence(*pair, epsilon)
         assert table["lower"][row] <= one.upper
         assert one.lower <= table["upper"][row]
+    cells["q"] = cells.pop("rate")
+    assert np.array_equal(sweep("subsampled_gaussian_delta", grid=cells)["value"].reshape(2, 3, 4),
+                          np.moveaxis(table["value"].reshape(2, 4, 3), 1, 2))  # the former name
 
 
 def test_cells_added_later_change_no_bit(tmp_path):
