@@ -83,3 +83,29 @@ def largest(function: Callable[[Any], Any], low: Any, high: Any, pieces: int, te
         middle = ((worst[1] + worst[2]) / 2).mid()
         parts += [bounded(worst[1], middle), bounded(middle, worst[2])]
     return max(part[0] for part in parts)
+
+
+def real(node: Any, inputs: dict[Any, Any]) -> Any:
+    """A tree in real arithmetic: on series of balls, say."""
+    done: dict[Any, Any] = dict(inputs)
+
+    def value(one: Any) -> Any:
+        if isinstance(one, (int, float)):
+            return arb(one)
+        if one not in done:
+            args = [value(x) for x in one.args]
+            if one.op == "neg":
+                done[one] = -args[0]
+            elif one.op == "+":
+                done[one] = args[0] + args[1]
+            elif one.op == "-":
+                done[one] = args[0] - args[1]
+            elif one.op == "*":
+                done[one] = args[0] * args[1]
+            elif one.op == "/":
+                done[one] = args[0] / args[1]
+            else:
+                raise ProofError(f"{one.op} in real arithmetic")
+        return done[one]
+
+    return value(node)

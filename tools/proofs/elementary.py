@@ -1,8 +1,8 @@
 """exp, expm1, log and log1p of csrc/special/fp_elementary.h: range reduction, polynomial, reconstruction, ends.
 
 Lemma of the last rounding: if |P - y| <= e <= ulp(y), then |fl(P) - y| <= ulp(y) / 2 + e, ulp(y) being that of the true
-value. (Where P is in the binade above y, fl(P) is the power of two between them, which is within e of y.) So the
-proofs count what comes before the last operation.
+value. (Where P is in the binade above y, fl(P) is the power of two between them, which is within e of y.) For e up to
+2 ulp(y) it is ulp(y) + e. So the proofs count what comes before the last operation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import programs
-from balls import horner, largest, upper, with_precision
+from balls import horner, largest, real, upper, with_precision
 from c_source import Bits, Execution, Node, Pointer, Source, bits_of, double_of, tokens
 from flint import arb
 from rounding import Value, evaluate, grid_of
@@ -24,6 +24,11 @@ from statements import Proved, U, ball, binades, expect, expect_result, pieces, 
 HEADER = "special/fp_elementary.h"
 LARGEST_K = 2165  # |x| <= 1500
 UP = 1.0 + 2.0**-30
+
+
+def rounded(error: float) -> float:
+    """Ulps after the last rounding, from those before it."""
+    return error + (0.5 if error <= 1.0 else 1.0)
 
 
 def read(root: Path) -> Source:
@@ -131,7 +136,7 @@ def exp(source: Source) -> Iterator[Proved]:
             require(own <= 1.01 * gappa + c.error, "Gappa and the running error analysis must agree")
         r = ball(low, high)
         error = gappa + c.error + approximation + c.size * upper(r.exp() - 1) + c.size**2
-        worst = max(worst, 0.5 + error / ulp_at((r - c.size * 2).exp()) * UP)
+        worst = max(worst, rounded(error / ulp_at((r - c.size * 2).exp()) * UP))
     yield Proved(HEADER, "fp_exp", r"fp_exp ([\d.]+) \(subnormal", worst, "ulps of the true value")
     # A subnormal result is rounded once more, and its ulp is twice that of 53 bits at least.
     yield Proved(HEADER, "fp_exp, subnormal results", r"fp_exp [\d.]+ \(subnormal results ([\d.]+)\)", 0.5 + worst / 2,
@@ -147,32 +152,6 @@ def _exp_tail(source: Source, reduction: Reduction) -> Iterator[Proved]:
     worst = by_sollya
     yield Proved(HEADER, "fp_exp_tail", r"e\^r less its first terms, to (\S+)", worst, "absolute error of e^r")
     return worst
-
-
-def real(node: Any, inputs: dict[Any, Any]) -> Any:
-    """A tree in real arithmetic: on series of balls, say."""
-    done: dict[Any, Any] = dict(inputs)
-
-    def value(one: Any) -> Any:
-        if isinstance(one, (int, float)):
-            return arb(one)
-        if one not in done:
-            args = [value(x) for x in one.args]
-            if one.op == "neg":
-                done[one] = -args[0]
-            elif one.op == "+":
-                done[one] = args[0] + args[1]
-            elif one.op == "-":
-                done[one] = args[0] - args[1]
-            elif one.op == "*":
-                done[one] = args[0] * args[1]
-            elif one.op == "/":
-                done[one] = args[0] / args[1]
-            else:
-                raise programs.ProofError(f"{one.op} in real arithmetic")
-        return done[one]
-
-    return value(node)
 
 
 @with_precision
@@ -225,7 +204,7 @@ def expm1(source: Source) -> Iterator[Proved]:
             error += approximation if k else min(approximation, _tail_error(source, part))
             y = r.expm1() if k == 0 else r.exp() - arb(2) ** -k
             y = y + ball(-c.size, c.size) * 2
-            worst = max(worst, 0.5 + error / ulp_at(y) * UP)
+            worst = max(worst, rounded(error / ulp_at(y) * UP))
     yield Proved(HEADER, "fp_expm1", r"fp_expm1 ([\d.]+)", worst, "ulps of the true value")
 
 
@@ -318,8 +297,8 @@ class Assembly:
         lost = self.series_error(f) + max(map(abs, k)) * self.log2_error
         return (t.error + lost) * UP, t
 
-    def _two_roundings(self, k: tuple[float, float], before: float, t: Value) -> Iterator[tuple[float, float]]:
-        """Errors of T, given that of its first operand, and 1/2 unless k FP_LN2_HI - T is exact.
+    def _two_roundings(self, k: tuple[float, float], before: float, t: Value) -> Iterator[tuple[float, bool]]:
+        """Errors of T, given that of its first operand, and True unless k FP_LN2_HI - T is exact.
 
         A T that exceeds 1/4 is rounded to multiples of 2^-54, of which a difference below 1/2 is one; a smaller T loses
         half as much. So the range of T is cut at +-1/4.
@@ -332,7 +311,7 @@ class Assembly:
                 part = Value(low, top)
                 grid = math.frexp(part.least)[1] - 53 if part.least else None
                 final = evaluate(DIFFERENCE, {"a": high, "b": Value(low, top, 0.0, grid)})
-                yield before + 0.5 * math.ulp(part.size), 0.5 if final.error else 0.0
+                yield before + 0.5 * math.ulp(part.size), bool(final.error)
 
     def gappa(self, k: tuple[float, float], f: tuple[float, float], small: Value) -> float:
         """The rounding error of T by Gappa, k FP_LN2_LO being within a binade of its largest."""
@@ -347,13 +326,14 @@ class Assembly:
         ulp = min(ulp_at(y) for y in ends)
         if k == (0.0, 0.0):  # the last rounding is that of T: k FP_LN2_HI = 0
             inputs = {"f": _mantissa(f), "small": small, self.k.args[0]: Value(*k, 0.0, 0)}
-            error, last = evaluate(self.before.args[0], inputs).error + self.series_error(f), 0.5
+            error = evaluate(self.before.args[0], inputs).error + self.series_error(f)
         else:
             d = evaluate(self.before.args[0], {"f": _mantissa(f), "small": small,
                                                self.k.args[0]: Value(*k, 0.0, 0)})
             rest = self.series_error(f) + max(map(abs, k)) * self.log2_error + small.error + wrong
-            return max(last + (error + rest) / ulp * UP for error, last in self._two_roundings(k, d.error, t))
-        return last + (error + small.error + wrong) / ulp * UP
+            return max(rounded((error + rest) / ulp * UP) if last else (error + rest) / ulp * UP
+                       for error, last in self._two_roundings(k, d.error, t))
+        return rounded((error + small.error + wrong) / ulp * UP)
 
 
 def _mantissa(f: tuple[float, float]) -> Value:

@@ -20,7 +20,8 @@ def read(root: Path) -> Source:
     """The headers with tables."""
     return Source(root, "common/fp_constants.h", "common/fp_error_free.h", "special/fp_elementary.h",
                   "special/fp_erfc.h", "special/fp_dd_tables.h", "common/fp_vector_tables.h",
-                  "special/fp_normal_tail_table.h", "sampling/fp_normal_quantile_tables.h")
+                  "special/fp_normal_tail_table.h", "gauss/fp_gauss.h", "posterior/fp_posterior.h",
+                  "sampling/fp_normal_quantile_tables.h")
 
 
 def erfcx(x: Any) -> Any:
@@ -34,19 +35,19 @@ def mills_ratio(x: Any) -> Any:
     return erfcx(x * (1 / root)) * (arb.pi() / 2).sqrt()
 
 
-def _half_line(source: Source, name: str, limit: float, function: Callable[[Any], Any], square: int) -> float:
-    """Relative error of r (limit + r G(1 - 8 r)), r = 1 / (x + 4), as function(x), on x >= 0.
+def _half_line(shape: Callable[[Any], Any], start: float, shift: float, function: Callable[[Any], Any],
+               square: int) -> float:
+    """Relative error of r shape(r), r = 1 / (x + shift), as function(x), on x >= start.
 
     Up to x = 12 by Taylor models: the function is completely monotone, so that its n-th derivative is largest at the
     left end of a piece. Beyond, with y = 1/x, the function is y times its asymptotic series, cut after 40 terms, of
     which the next bounds what is left out (at most 1e-25 of the sum).
     """
-    table = source.tables[name]
     terms = 24
 
     def value(x: Any) -> Any:
-        r = 1 / (x + 4)
-        return r * (horner(table, 1 - 8 * r) * r + limit)
+        r = 1 / (x + shift)
+        return r * shape(r)
 
     before, ctx.cap = (ctx.prec, ctx.cap), terms + 1
     ctx.prec = 600  # the derivatives of high order are differences
@@ -60,11 +61,11 @@ def _half_line(source: Source, name: str, limit: float, function: Callable[[Any]
         size = sum((abs(error[n]) * half**n for n in range(terms)), arb(0)) + rest * half**terms
         return upper(size / function(high)), low, high
 
-    ends = [arb(0)]
+    ends = [arb(start)]
     while ends[-1] < 12:
         ends.append((ends[-1] + arb(1) / 16 if ends[-1] < 1 else ends[-1] * arb(17) / 16).mid())
     heap = [piece(low, high) for low, high in itertools.pairwise(ends)]
-    least = max(upper(value(arb(i) / 64) / function(arb(i) / 64) - 1) for i in range(65))
+    least = max(upper(value(x) / function(x) - 1) for x in (start + arb(i) / 64 for i in range(97)))
     while (worst := max(heap, key=lambda x: x[0]))[0] > 1.003 * least and worst[2] - worst[1] > 2.0**-14:
         heap.remove(worst)
         middle = ((worst[1] + worst[2]) / 2).mid()
@@ -77,10 +78,10 @@ def _half_line(source: Source, name: str, limit: float, function: Callable[[Any]
     exact = arb(1) if square == 1 else 1 / arb.pi().sqrt()
 
     def far(r: Any) -> Any:
-        y = r / (1 - 4 * r)
-        return (limit + r * horner(table, 1 - 8 * r)) * (1 - 4 * r) / (exact * horner(coefficients, y * y)) - 1
+        y = r / (1 - shift * r)
+        return shape(r) * (1 - shift * r) / (exact * horner(coefficients, y * y)) - 1
 
-    return max(worst[0], largest(far, 0, arb(1) / 16, 24, 16) + 1e-25)
+    return max(worst[0], largest(far, 0, 1 / arb(12 + shift), 24, 16) + 1e-25)
 
 
 @with_precision
@@ -90,10 +91,18 @@ def half_lines(source: Source) -> Iterator[Proved]:
         ("fp_erfcx_table", source.constant("FP_INV_SQRT_PI"), erfcx, 2),
         ("fp_mills_table", 1.0, mills_ratio, 1),
     ):
-        worst = _half_line(source, name, limit, function, square)
+        table = source.tables[name]
+
+        def shape(r: Any, table: list[float] = table, limit: float = limit) -> Any:
+            return horner(table, 1 - 8 * r) * r + limit
+
+        worst = _half_line(shape, 0.0, 4.0, function, square)
         yield Proved("special/fp_erfc.h", name,
                      r"erfcx on the half-line, to (\S+) relative" if "erfcx" in name else
                      r"the Mills ratio on the half-line, to (\S+) relative", worst, "relative error")
+    series = source.tables["fp_mills_series"]
+    yield Proved("gauss/fp_gauss.h", "fp_mills_series", r"\(mills_series\), to (\S+) relative",
+                 _half_line(lambda u: horner(series, 1 - 8 * u), -0.5, 4.5, mills_ratio, 1), "relative error")
 
 
 def _wrong(parts: list[float], exact: Any) -> float:
@@ -253,4 +262,30 @@ def normal_quantile(source: Source) -> Iterator[Proved]:
                  piece(far_residual, far, ends[0].mid(), ends[1].mid(), 600), "relative error")
 
 
-PROOFS = (half_lines, double_double, normal_tail, vector, normal_quantile)
+@with_precision
+def posteriors(source: Source) -> Iterator[Proved]:
+    """Polynomials of the posterior near y = 0: tanh(y / 2) and the divergence of two coins."""
+    header, table = "posterior/fp_posterior.h", source.tables
+
+    def tanh(y: Any) -> Any:
+        return (y.exp() - 1) / (y.exp() + 1)
+
+    yield Proved(header, "fp_tanh_tail", r"tanh less its first term, to (\S+)",
+                 largest(lambda y: y / 2 + y**3 * horner(table["fp_tanh_tail"], y * y) - tanh(y), -0.5, 0.5, 24),
+                 "absolute error")
+    q = upper((-arb(0.5)).exp() / (2 + (-arb(0.5)).exp()))
+    yield Proved(header, "fp_atanh_tail", r"log\(1 \+ e\^-\|y\|\), to (\S+)",
+                 largest(lambda x: 2 * x + x**3 * horner(table["fp_atanh_tail"], x * x) - ((1 + x) / (1 - x)).log(),
+                         0, q, 24), "absolute error")
+    before, ctx.cap = ctx.cap, 44
+    y = arb_series([0, 1], 44)
+    divergence = y / 2 * tanh(y) - (((y / 2).exp() + (-y / 2).exp()) / 2).log()
+    exact = [divergence[n + 2] for n in range(41)]
+    ctx.cap = before
+    # On |y| = 2 the divergence is below 4, so that its coefficients are below 4 / 2^n, and those left out below 1e-24.
+    yield Proved(header, "fp_divergence_tail", r"the divergence of two coins near 0, to (\S+)",
+                 largest(lambda y: (horner(table["fp_divergence_tail"], y * y) - horner(exact, y)) / horner(exact, y),
+                         -0.5, 0.5, 24) + 1e-22, "relative error")
+
+
+PROOFS = (half_lines, double_double, normal_tail, vector, normal_quantile, posteriors)

@@ -1,0 +1,160 @@
+"""erfcx, the Mills ratio, erfc and Phi of csrc/special/fp_erfc.h.
+
+Errors are counted in units of u = 2^-53 relative to the true value; an error of so many units is at most as many ulps.
+Where a function decays under 2^-1022, a result is rounded once more, to the ulp of subnormal numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from balls import upper, with_precision
+from c_source import Execution, Source, tokens
+from elementary import Reduction, exp_tail_error, rounded, scaling
+from flint import arb
+from rounding import Value, evaluate
+from statements import U, Proved, ball, expect, expect_result, pieces, require, ulp_at, variable
+from tables import erfcx, half_line_error, mills_ratio
+
+HEADER = "special/fp_erfc.h"
+UP = 1.0 + 2.0**-30
+TESTS = "ulps of the true value"
+
+
+def read(root: Path) -> Source:
+    """The header and what it includes."""
+    return Source(root, "common/fp_error_free.h", "special/fp_elementary.h", HEADER)
+
+
+class HalfLine:
+    """fp_half_line for one table: errors before its last addition, relative to the true value, in units of u.
+
+    With r = fl(1 / fl(x + 4)) as it is, the polynomial stands for the function F at X = 1/r - 4, and the code adds
+    (x - X) F'(X). ``shift`` is x - X up to 2^-74 (x + 4):
+    the sum less 4 is exact below 2^54, and so is its difference from x, the rounding of one sum; the products of the
+    26 and 27 bits of r and of the sum are exact but for the least, their sums lose 2^-76 together.
+    |x - X| is below 2^-52 (1 + 2^-20) (x + 4), each rounding half of it, so that its square times F'' / 2 is nothing.
+    """
+
+    @with_precision
+    def __init__(self, source: Source, limit: float, slope: float, table: str) -> None:
+        self.limit, self.slope = limit, slope
+        function = "fp_half_line"
+        names = ("sum", "r", "value", "r_high", "r_low", "sum_high", "sum_low", "residue", "shift")
+        run = source.run(function, variable("x"), limit, slope, source.tables[table],
+                         replace=tuple(f"{function}.{n}" for n in names))
+        scope: dict[str, Any] = {n: variable(f"{function}.{n}") for n in names}
+        scope |= {"x": variable("x"), "limit": limit, "slope": slope, "table": source.tables[table]}
+        for label, text in (
+            ("sum", "x + 4.0"), ("r", "1.0 / sum"), ("r_high", "fp_upper(r)"), ("r_low", "r - r_high"),
+            ("sum_high", "fp_upper(sum)"), ("sum_low", "sum - sum_high"),
+            ("residue", "((1.0 - r_high * sum_high) - (r_high * sum_low + r_low * sum_high)) - r_low * sum_low"),
+            ("shift", "(x - (sum - 4.0)) - sum * residue"),
+            ("value", "r * (limit + r * fp_polynomial(1.0 - 8.0 * r, table, 24))"),
+        ):
+            expect(run, f"{function}.{label}", text, **scope)
+        expect_result(run, "value + shift * r * (x < 1e4 ? slope * (x * value - limit) * sum : -limit * r)", **scope)
+        require(source.run("fp_upper", 1.0 + 2.0**-25 + 2.0**-26).result == 1.0 + 2.0**-25
+                and source.run("fp_upper", 1.0 + 2.0**-25 - 2.0**-52).result == 1.0, "fp_upper must leave 26 bits")
+        self.value, self.r = run.definitions[f"{function}.value"], f"{function}.r"
+        self.function = erfcx if slope == 2.0 else mills_ratio
+        self.table_error = half_line_error(source, table) / U
+
+    @with_precision
+    def errors(self) -> Iterator[tuple[float, float, Any]]:
+        """Pieces of x, as low end, error in units of u before the last addition, and the ball of true values."""
+        # by r, from 1/4 at x = 0 down to x = 2^54; beyond, F is limit / x to 2^-53, and r G is below 2^-50
+        edges = [4.0 + i / 32 for i in range(257)]
+        while edges[-1] < 2.0**60:
+            edges.append(edges[-1] * (1.02 if edges[-1] < 1e3 else 2.0))
+        for low, high in zip(edges[:-1], edges[1:], strict=True):
+            rounding = evaluate(self.value, {self.r: Value(1.0 / high * (1 - U), 1.0 / low * (1 + U))})
+            x = (low - 4.0, high - 4.0)
+            f = (self.function(arb(x[1])), self.function(arb(x[0])))
+            correction = 2.0 * U * high * abs(self.slope * (arb(x[1]) * f[0] - self.limit))
+            correction = max(upper(correction / f[0]), upper(2.0 * U * low * abs(
+                self.slope * (arb(x[0]) * f[1] - self.limit)) / f[1])) * 1.05
+            # relative errors of the derivative as the code forms it: rounding of x F - limit, and 8 / x beyond 1e4
+            loose = 2.0**-50 * (1.0 + x[1] ** 2) * 4.0 + 2.0**-40 if x[0] < 9.8e3 else 1e-3
+            wrong = correction * loose + high * 2.0**-74 * upper(
+                abs(self.slope * (arb(x[0]) * f[1] - self.limit)) / f[0])
+            if x[1] >= 2.0**54:
+                wrong += 2.0 * U  # x - (sum - 4) may then be off by half an ulp of x
+            yield low - 4.0, (upper(rounding.error / f[0]) + wrong) / U * UP + self.table_error, f[0].union(f[1])
+
+
+class ExpTimes:
+    """fp_exp_times(x, low, y): units of u before its last operation, for a y without error."""
+
+    @with_precision
+    def __init__(self, source: Source) -> None:
+        scaling(source)
+        reduction = Reduction(source)
+        run = source.run("fp_exp_times", variable("x"), variable("low"), variable("y"),
+                         replace=("fp_exp_times.r", "fp_exp_reduced.q", "fp_exp_reduced.shifted"))
+        scope = {"r": variable("fp_exp_times.r"), "q": variable("fp_exp_reduced.q"), "y": variable("y"),
+                 "shifted": variable("fp_exp_reduced.shifted")}
+        expect_result(run, "fp_scale(y + y * (r + q), shifted)", **scope)
+        approximation = exp_tail_error(source, reduction)
+        factor = Execution(source).expression(tokens("r + q"), {"r": reduction.r, "q": reduction.q})
+        c = reduction.remainder(1200, 2.0**-10)
+        edge = reduction.edge + 2.0**-10
+        self.units = 0.0
+        for low, high in pieces(-edge, edge, 32):
+            part = evaluate(factor, {reduction.r.args[0]: Value(low, high), "c": c})
+            error = part.error + c.error + approximation + c.size * upper(ball(low, high).exp() - 1) + c.size**2
+            error += part.size * U  # the product with y
+            self.units = max(self.units, error / math.exp(low) * UP / U)
+        # x^2 / 2 = square + low: the square is exact, low loses three roundings of 2^-24 of it, at most 2^-24 800
+        half = source.run("fp_half_square", variable("x"), _Address())
+        high = Execution(source).expression(tokens("fp_upper(x)"), {"x": variable("x")})
+        expect_result(half, "0.5 * high * high", high=high)
+        expect(half, "fp_half_square.low", "0.5 * ((x - high) * (x + high))", x=variable("x"), high=high)
+        self.units += 2.0**-24 * 800 * 3
+
+
+def _Address() -> Any:
+    from c_source import Pointer
+
+    return Pointer({}, "low")
+
+
+@with_precision
+def normal(source: Source) -> Iterator[Proved]:
+    """erfcx, Mills ratio, erfc and Phi in ulps of the true value."""
+    root_two_pi = source.constant("FP_SQRT_2PI")
+    lines = {"erfcx": HalfLine(source, source.constant("FP_INV_SQRT_PI"), 2.0, "fp_erfcx_table"),
+             "mills": HalfLine(source, 1.0, 1.0, "fp_mills_table")}
+    limits = {"erfcx": upper(arb(source.constant("FP_INV_SQRT_PI")) * arb.pi().sqrt() - 1), "mills": 0.0}
+    units, ulps = {}, {}
+    for name, line in lines.items():
+        parts = list(line.errors())
+        units[name] = max(error for _, error, _ in parts) + 1.0 + limits[name] / U
+        ulps[name] = max(rounded((error * U + limits[name]) * upper(f) / ulp_at(f)) for _, error, f in parts)
+    times = ExpTimes(source).units
+    x = variable("x")
+    size, scope = Execution(source).expression(tokens("fabs(x)"), {"x": x}), {"x": x}
+    del size
+    # x < 0: 2 e^(x^2) - erfcx(-x) and sqrt(2 pi) e^(x^2/2) - R(-x): the first term is at least twice the second
+    for name, text, constant in (
+        ("erfcx", "2.0 * square, 2.0 * low, 2.0", 0.0),
+        ("mills", "square, low, FP_SQRT_2PI", upper(arb(root_two_pi) / (2 * arb.pi()).sqrt() - 1) / U),
+    ):
+        run = source.run(f"fp_{name}", x, replace=(f"fp_{name}.size", f"fp_{name}.value", f"fp_{name}.square",
+                                                   "fp_half_square.low", f"fp_{name}.both"))
+        scope = {"x": x} | {n: variable(f"fp_{name}.{n}") for n in ("size", "value", "square", "both")}
+        scope["low"] = variable("fp_half_square.low")
+        expect(run, f"fp_{name}.value", f"fp_{name}_half(size)", **scope)
+        expect(run, f"fp_{name}.both", f"fp_exp_times({text}) - value", **scope)
+        last = -40.0 if name == "mills" else -28.0
+        expect_result(run, f"x < 0.0 ? (x < {last} ? INFINITY : both) : (x == INFINITY ? 0.0 : value)", **scope)
+        left = 2.0 * (times + 1.0 + constant) + units[name] + 0.5
+        ulps[name] = max(ulps[name], left)
+        yield Proved(HEADER, f"fp_{name}", rf"fp_{name} ([\d.]+)", ulps[name], TESTS)
+    yield from ()
+
+
+PROOFS = (normal,)
