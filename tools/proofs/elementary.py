@@ -116,7 +116,8 @@ def exp(source: Source) -> Iterator[Proved]:
     """fp_exp in ulps of the true value."""
     scaling(source)
     reduction = Reduction(source)
-    approximation = yield from _exp_tail(source, reduction)
+    approximation = exp_tail_error(source, reduction)
+    yield Proved(HEADER, "fp_exp_tail", r"e\^r less its first terms, to (\S+)", approximation, "absolute error of e^r")
     x, value = variable("x"), variable("fp_exp.value")
     run = source.run("fp_exp", x, replace=("fp_exp.r", "fp_exp_reduced.q", "fp_exp_reduced.shifted", "fp_exp.value"))
     scope = {"x": x, "r": variable("fp_exp.r"), "q": variable("fp_exp_reduced.q"),
@@ -143,15 +144,15 @@ def exp(source: Source) -> Iterator[Proved]:
                  "ulps of the true value")
 
 
-def _exp_tail(source: Source, reduction: Reduction) -> Iterator[Proved]:
+@cache
+@with_precision
+def exp_tail_error(source: Source, reduction: Reduction) -> float:
     """|1 + r + r^2 (1/2 + r P(r)) - e^r| on the reduced arguments, by Sollya and by balls."""
     table, edge = source.tables["fp_exp_tail"], reduction.edge
     by_sollya = programs.supnorm(f"1 + x * (1 + x * (0.5 + x * {programs.polynomial(table)}))", "exp(x)", -edge, edge)
     by_balls = largest(lambda r: real(reduction.series, {reduction.r: r}) + r + 1 - r.exp(), -edge, edge, 24)
     require(by_balls <= 2 * by_sollya, "Sollya and the balls must agree on the series of exp")
-    worst = by_sollya
-    yield Proved(HEADER, "fp_exp_tail", r"e\^r less its first terms, to (\S+)", worst, "absolute error of e^r")
-    return worst
+    return by_sollya
 
 
 @with_precision
@@ -159,7 +160,7 @@ def expm1(source: Source) -> Iterator[Proved]:
     """fp_expm1 in ulps of the true value, for every k that occurs."""
     scaling(source)
     reduction = Reduction(source)
-    approximation = max(p.bound for p in _drop(_exp_tail(source, reduction)))
+    approximation = exp_tail_error(source, reduction)
     x, value = variable("x"), variable("fp_expm1.value")
     run = source.run("fp_expm1", x, replace=("fp_expm1.r", "fp_exp_reduced.q", "fp_exp_reduced.shifted"))
     scope = {"x": x, "r": variable("fp_expm1.r"), "q": variable("fp_exp_reduced.q"),
@@ -206,10 +207,6 @@ def expm1(source: Source) -> Iterator[Proved]:
             y = y + ball(-c.size, c.size) * 2
             worst = max(worst, rounded(error / ulp_at(y) * UP))
     yield Proved(HEADER, "fp_expm1", r"fp_expm1 ([\d.]+)", worst, "ulps of the true value")
-
-
-def _drop(proofs: Iterator[Proved]) -> list[Proved]:
-    return list(proofs)
 
 
 def _tail_error(source: Source, part: tuple[float, float]) -> float:

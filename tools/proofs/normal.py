@@ -6,17 +6,18 @@ Where a function decays under 2^-1022, a result is rounded once more, to the ulp
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from balls import upper, with_precision
-from c_source import Execution, Source, tokens
+from c_source import Execution, Pointer, Source, tokens
 from elementary import Reduction, exp_tail_error, rounded, scaling
 from flint import arb
 from rounding import Value, evaluate
-from statements import U, Proved, ball, expect, expect_result, pieces, require, ulp_at, variable
+from statements import Proved, U, ball, expect, expect_result, pieces, require, ulp_at, variable
 from tables import erfcx, half_line_error, mills_ratio
 
 HEADER = "special/fp_erfc.h"
@@ -41,7 +42,8 @@ class HalfLine:
 
     @with_precision
     def __init__(self, source: Source, limit: float, slope: float, table: str) -> None:
-        self.limit, self.slope = limit, slope
+        self.slope = slope
+        self.exact = arb(1) if slope == 1.0 else 1 / arb.pi().sqrt()
         function = "fp_half_line"
         names = ("sum", "r", "value", "r_high", "r_low", "sum_high", "sum_low", "residue", "shift")
         run = source.run(function, variable("x"), limit, slope, source.tables[table],
@@ -63,24 +65,29 @@ class HalfLine:
         self.function = erfcx if slope == 2.0 else mills_ratio
         self.table_error = half_line_error(source, table) / U
 
+    def _true(self, x: float) -> Any:
+        """F(x); beyond 1000 it is limit / x but for a part of 1 / x^2."""
+        return self.function(arb(x)) if x < 1e3 else self.exact / arb(x) * (1 - arb(0).union(1 / arb(x) ** 2))
+
     @with_precision
     def errors(self) -> Iterator[tuple[float, float, Any]]:
         """Pieces of x, as low end, error in units of u before the last addition, and the ball of true values."""
         # by r, from 1/4 at x = 0 down to x = 2^54; beyond, F is limit / x to 2^-53, and r G is below 2^-50
         edges = [4.0 + i / 32 for i in range(257)]
         while edges[-1] < 2.0**60:
-            edges.append(edges[-1] * (1.02 if edges[-1] < 1e3 else 2.0))
-        for low, high in zip(edges[:-1], edges[1:], strict=True):
+            edges.append(edges[-1] * (1.02 if edges[-1] < 1e2 else 1.05))
+        for low, high in itertools.pairwise(edges):
             rounding = evaluate(self.value, {self.r: Value(1.0 / high * (1 - U), 1.0 / low * (1 + U))})
             x = (low - 4.0, high - 4.0)
-            f = (self.function(arb(x[1])), self.function(arb(x[0])))
-            correction = 2.0 * U * high * abs(self.slope * (arb(x[1]) * f[0] - self.limit))
-            correction = max(upper(correction / f[0]), upper(2.0 * U * low * abs(
-                self.slope * (arb(x[0]) * f[1] - self.limit)) / f[1])) * 1.05
-            # relative errors of the derivative as the code forms it: rounding of x F - limit, and 8 / x beyond 1e4
-            loose = 2.0**-50 * (1.0 + x[1] ** 2) * 4.0 + 2.0**-40 if x[0] < 9.8e3 else 1e-3
-            wrong = correction * loose + high * 2.0**-74 * upper(
-                abs(self.slope * (arb(x[0]) * f[1] - self.limit)) / f[0])
+            f = (self._true(x[1]), self._true(x[0]))
+            if x[0] < 9.8e3:
+                slopes = [self.slope * abs(arb(z) * y - self.exact) / y for z, y in ((x[0], f[1]), (x[1], f[0]))]
+                steepest = max(upper(y) for y in slopes) * high * 1.05  # |F'| / F times x + 4
+                # x F - limit, as the code forms it, against the derivative that is meant
+                loose = 2.0**-48 * (1.0 + x[1] ** 2) + 2.0**-40
+            else:
+                steepest, loose = 1.01, 1e-3  # F is limit / x to 1e-7, r^2 is 1 / x^2 to 9e-4
+            wrong = steepest * (2.0 * U * loose + 2.0**-74)
             if x[1] >= 2.0**54:
                 wrong += 2.0 * U  # x - (sum - 4) may then be off by half an ulp of x
             yield low - 4.0, (upper(rounding.error / f[0]) + wrong) / U * UP + self.table_error, f[0].union(f[1])
@@ -109,17 +116,11 @@ class ExpTimes:
             error += part.size * U  # the product with y
             self.units = max(self.units, error / math.exp(low) * UP / U)
         # x^2 / 2 = square + low: the square is exact, low loses three roundings of 2^-24 of it, at most 2^-24 800
-        half = source.run("fp_half_square", variable("x"), _Address())
+        half = source.run("fp_half_square", variable("x"), Pointer({}, "low"))
         high = Execution(source).expression(tokens("fp_upper(x)"), {"x": variable("x")})
         expect_result(half, "0.5 * high * high", high=high)
         expect(half, "fp_half_square.low", "0.5 * ((x - high) * (x + high))", x=variable("x"), high=high)
         self.units += 2.0**-24 * 800 * 3
-
-
-def _Address() -> Any:
-    from c_source import Pointer
-
-    return Pointer({}, "low")
 
 
 @with_precision
@@ -128,20 +129,18 @@ def normal(source: Source) -> Iterator[Proved]:
     root_two_pi = source.constant("FP_SQRT_2PI")
     lines = {"erfcx": HalfLine(source, source.constant("FP_INV_SQRT_PI"), 2.0, "fp_erfcx_table"),
              "mills": HalfLine(source, 1.0, 1.0, "fp_mills_table")}
-    limits = {"erfcx": upper(arb(source.constant("FP_INV_SQRT_PI")) * arb.pi().sqrt() - 1), "mills": 0.0}
     units, ulps = {}, {}
     for name, line in lines.items():
         parts = list(line.errors())
-        units[name] = max(error for _, error, _ in parts) + 1.0 + limits[name] / U
-        ulps[name] = max(rounded((error * U + limits[name]) * upper(f) / ulp_at(f)) for _, error, f in parts)
+        units[name] = max(error for _, error, _ in parts) + 1.0
+        ulps[name] = max(rounded(error * U * upper(f) / ulp_at(f)) for _, error, f in parts)
     times = ExpTimes(source).units
     x = variable("x")
-    size, scope = Execution(source).expression(tokens("fabs(x)"), {"x": x}), {"x": x}
-    del size
-    # x < 0: 2 e^(x^2) - erfcx(-x) and sqrt(2 pi) e^(x^2/2) - R(-x): the first term is at least twice the second
-    for name, text, constant in (
-        ("erfcx", "2.0 * square, 2.0 * low, 2.0", 0.0),
-        ("mills", "square, low, FP_SQRT_2PI", upper(arb(root_two_pi) / (2 * arb.pi()).sqrt() - 1) / U),
+    # x < 0: 2 e^(x^2) - erfcx(-x) and sqrt(2 pi) e^(x^2/2) - R(-x)
+    for name, text, constant, first in (
+        ("erfcx", "2.0 * square, 2.0 * low, 2.0", 0.0, lambda z: 2 * (z * z).exp()),
+        ("mills", "square, low, FP_SQRT_2PI", upper(arb(root_two_pi) / (2 * arb.pi()).sqrt() - 1) / U,
+         lambda z: (2 * arb.pi()).sqrt() * (z * z / 2).exp()),
     ):
         run = source.run(f"fp_{name}", x, replace=(f"fp_{name}.size", f"fp_{name}.value", f"fp_{name}.square",
                                                    "fp_half_square.low", f"fp_{name}.both"))
@@ -149,12 +148,42 @@ def normal(source: Source) -> Iterator[Proved]:
         scope["low"] = variable("fp_half_square.low")
         expect(run, f"fp_{name}.value", f"fp_{name}_half(size)", **scope)
         expect(run, f"fp_{name}.both", f"fp_exp_times({text}) - value", **scope)
-        last = -40.0 if name == "mills" else -28.0
+        last = "-40.0" if name == "mills" else "-28.0"
         expect_result(run, f"x < 0.0 ? (x < {last} ? INFINITY : both) : (x == INFINITY ? 0.0 : value)", **scope)
-        left = 2.0 * (times + 1.0 + constant) + units[name] + 0.5
-        ulps[name] = max(ulps[name], left)
-        yield Proved(HEADER, f"fp_{name}", rf"fp_{name} ([\d.]+)", ulps[name], TESTS)
-    yield from ()
+        worst = times + 1.0 + constant + 1.0 + 2.0**-20  # below -5 the second term is nothing
+        for low, high in pieces(0.0, 5.0, 320):
+            a, b = first(arb(high)), lines[name].function(arb(low))
+            y = first(arb(low)) - b
+            require(upper(a / first(arb(low))) < 1.2, "pieces must be short")
+            error = (upper(a) * (times + 1.0 + constant) + upper(b) * units[name]) * U
+            worst = max(worst, rounded(error / ulp_at(y) * UP))
+        yield Proved(HEADER, f"fp_{name}", rf"fp_{name} ([\d.]+)", max(ulps[name], worst), TESTS)
+
+    # erfc and Phi on the left: e^(-x^2/2) times a half line, the error of which, of the exponential and of the last
+    # product add up; 2 - erfc and 1 - Phi have at least the ulp of 1/2, and lose half as many.
+    run = source.run("fp_erfc", x, replace=("fp_erfc.size", "fp_erfc.square", "fp_half_square.low", "fp_erfc.value"))
+    scope = {"x": x} | {n: variable(f"fp_erfc.{n}") for n in ("size", "square", "value")}
+    scope["low"] = variable("fp_half_square.low")
+    expect(run, "fp_erfc.size", "fabs(x)", **scope)
+    expect(run, "fp_erfc.value", "fp_exp_times(-2.0 * square, -2.0 * low, fp_erfcx_half(size))", **scope)
+    expect(run, "fp_erfc.tail", "size > 28.0 ? 0.0 : value", **scope)
+    expect_result(run, "x < 0.0 ? 2.0 - tail : tail", tail=run.definitions["fp_erfc.tail"], **scope)
+    require(bool(arb(28).erfc() < arb(2) ** -1075), "erfc(28) must round to 0")
+    require([source.run("fp_erfc", z).result for z in (math.inf, -math.inf, 0.0)] == [0.0, 2.0, 1.0], "ends of erfc")
+    yield Proved(HEADER, "fp_erfc", r"fp_erfc ([\d.]+)", units["erfcx"] + times + 1.0, TESTS)
+    run = source.run("fp_gauss_times", x, variable("y"), replace=("fp_gauss_times.square", "fp_half_square.low"))
+    scope = {"x": x, "y": variable("y"), "square": variable("fp_gauss_times.square"),
+             "low": variable("fp_half_square.low")}
+    expect_result(run, "x > 40.0 ? 0.0 : fp_exp_times(-square, -low, y)", **scope)
+    run = source.run("fp_ndtr", x, replace=("fp_ndtr.size", "fp_ndtr.tail"))
+    scope = {"x": x, "size": variable("fp_ndtr.size"), "tail": variable("fp_ndtr.tail")}
+    expect(run, "fp_ndtr.size", "fabs(x)", **scope)
+    expect(run, "fp_ndtr.tail", "fp_gauss_times(size, fp_mills_half(size) * FP_INV_SQRT_2PI)", **scope)
+    expect_result(run, "x > 0.0 ? 1.0 - tail : tail", **scope)
+    require(bool((40 / arb(2).sqrt()).erfc() < arb(2) ** -1075), "Phi(-40) must round to 0")
+    require([source.run("fp_ndtr", z).result for z in (math.inf, -math.inf, 0.0)] == [1.0, 0.0, 0.5], "ends of Phi")
+    constant = upper(arb(source.constant("FP_INV_SQRT_2PI")) * (2 * arb.pi()).sqrt() - 1) / U
+    yield Proved(HEADER, "fp_ndtr", r"fp_ndtr ([\d.]+)", units["mills"] + constant + 1.0 + times + 1.0, TESTS)
 
 
 PROOFS = (normal,)

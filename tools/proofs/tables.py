@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,22 +85,27 @@ def _half_line(shape: Callable[[Any], Any], start: float, shift: float, function
     return max(worst[0], largest(far, 0, 1 / arb(12 + shift), 24, 16) + 1e-25)
 
 
+@cache
+@with_precision
+def half_line_error(source: Source, name: str) -> float:
+    """Relative error of fp_erfcx_table or fp_mills_table, with their rounded coefficients, on x >= 0."""
+    table, erfcx_table = source.tables[name], name == "fp_erfcx_table"
+    limit = source.constant("FP_INV_SQRT_PI") if erfcx_table else 1.0
+
+    def shape(r: Any) -> Any:
+        return horner(table, 1 - 8 * r) * r + limit
+
+    return _half_line(shape, 0.0, 4.0, erfcx if erfcx_table else mills_ratio, 2 if erfcx_table else 1)
+
+
 @with_precision
 def half_lines(source: Source) -> Iterator[Proved]:
-    """fp_erfcx_table and fp_mills_table with their rounded coefficients, as functions of x >= 0."""
-    for name, limit, function, square in (
-        ("fp_erfcx_table", source.constant("FP_INV_SQRT_PI"), erfcx, 2),
-        ("fp_mills_table", 1.0, mills_ratio, 1),
-    ):
-        table = source.tables[name]
-
-        def shape(r: Any, table: list[float] = table, limit: float = limit) -> Any:
-            return horner(table, 1 - 8 * r) * r + limit
-
-        worst = _half_line(shape, 0.0, 4.0, function, square)
+    """fp_erfcx_table, fp_mills_table and fp_mills_series with their rounded coefficients."""
+    for name in ("fp_erfcx_table", "fp_mills_table"):
         yield Proved("special/fp_erfc.h", name,
                      r"erfcx on the half-line, to (\S+) relative" if "erfcx" in name else
-                     r"the Mills ratio on the half-line, to (\S+) relative", worst, "relative error")
+                     r"the Mills ratio on the half-line, to (\S+) relative", half_line_error(source, name),
+                     "relative error")
     series = source.tables["fp_mills_series"]
     yield Proved("gauss/fp_gauss.h", "fp_mills_series", r"\(mills_series\), to (\S+) relative",
                  _half_line(lambda u: horner(series, 1 - 8 * u), -0.5, 4.5, mills_ratio, 1), "relative error")

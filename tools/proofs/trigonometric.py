@@ -11,7 +11,7 @@ from balls import largest, real, upper, with_precision
 from c_source import Pointer, Source
 from flint import arb
 from rounding import Value, evaluate
-from statements import U, Proved, binades, expect, pieces, require, variable
+from statements import Proved, U, binades, expect, pieces, require, variable
 
 HEADER = "composition/fp_sin_cos.h"
 NAME = "fp_sin_cos_mod_pi"
@@ -34,7 +34,8 @@ def _reduction(source: Source, parts: list[float]) -> tuple[float, float]:
     most = upper(arb(2) ** 28 / pi + 2)
     require(most < largest_turns, "turns must be below 2^27")
     for part in parts[:3]:
-        require((Fraction(part) / Fraction(2) ** (math.frexp(part)[1] - 26)).denominator == 1, "parts of pi have 26 bits")
+        last_of_26 = Fraction(2) ** (math.frexp(part)[1] - 26)
+        require((Fraction(part) / last_of_26).denominator == 1, "parts of pi must have 26 bits")
     lost = arb(2) ** 28 * (abs(arb(inverse) - 1 / pi) + arb(inverse) * U)
     edge = upper(pi * (lost + 0.5))
     unit = [Fraction(part).denominator for part in parts]  # each is a multiple of 1 / unit
