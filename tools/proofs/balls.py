@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -15,18 +17,30 @@ PRECISION = 256
 TERMS = 12
 
 
-def with_precision(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: a function that computes with ``PRECISION`` bits, whatever the caller uses; of a generator, a list."""
+@contextmanager
+def _precision() -> Iterator[None]:
+    before, cap = ctx.prec, ctx.cap
+    ctx.prec = PRECISION
+    try:
+        yield
+    finally:
+        ctx.prec, ctx.cap = before, cap
 
-    @wraps(function)
-    def wrapped(*args: Any, **options: Any) -> Any:
-        before, cap = ctx.prec, ctx.cap
-        ctx.prec = PRECISION
-        try:
-            result = function(*args, **options)
-            return list(result) if isinstance(result, Iterator) else result
-        finally:
-            ctx.prec, ctx.cap = before, cap
+
+def with_precision(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a function or generator that computes with ``PRECISION`` bits, whatever its caller uses."""
+    if inspect.isgeneratorfunction(function):
+
+        @wraps(function)
+        def wrapped(*args: Any, **options: Any) -> Any:
+            with _precision():
+                yield from function(*args, **options)
+    else:
+
+        @wraps(function)
+        def wrapped(*args: Any, **options: Any) -> Any:
+            with _precision():
+                return function(*args, **options)
 
     return wrapped
 

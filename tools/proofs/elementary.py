@@ -114,10 +114,10 @@ def _sink() -> Any:
 @with_precision
 def exp(source: Source) -> Iterator[Proved]:
     """fp_exp in ulps of the true value."""
-    scaling(source)
     reduction = Reduction(source)
     approximation = exp_tail_error(source, reduction)
     yield Proved(HEADER, "fp_exp_tail", r"e\^r less its first terms, to (\S+)", approximation, "absolute error of e^r")
+    scaling(source)
     x, value = variable("x"), variable("fp_exp.value")
     run = source.run("fp_exp", x, replace=("fp_exp.r", "fp_exp_reduced.q", "fp_exp_reduced.shifted", "fp_exp.value"))
     scope = {"x": x, "r": variable("fp_exp.r"), "q": variable("fp_exp_reduced.q"),
@@ -351,7 +351,6 @@ def _log_parts() -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
 @with_precision
 def log(source: Source) -> Iterator[Proved]:
     """fp_log in ulps of the true value."""
-    _log_exponents(source)
     assembly = Assembly(source)
     by_sollya = programs.supnorm(f"x * (2 + x^2 * {programs.polynomial(source.tables['fp_log_tail'], '(x^2)')})",
                                  "log((1 + x) / (1 - x))", 2.0**-10, 0.171573)
@@ -359,6 +358,7 @@ def log(source: Source) -> Iterator[Proved]:
     require(0.8 * by_sollya <= by_balls <= 1.7 * by_sollya, "Sollya and the balls must agree on the series of log")
     yield Proved(HEADER, "fp_log_tail", r"the series of log less its first term, to (\S+)", by_balls,
                  "absolute error of log(1 + f)")
+    _log_exponents(source)
     x = variable("x")
     run = source.run("fp_log", x, replace=("fp_log.tiny", "fp_log.u", "fp_log_exponent.result", "fp_log.exponent",
                                            "fp_log.f"))

@@ -20,6 +20,33 @@ from programs import ProofError
 
 ELEMENTARY = "special/fp_elementary.h"
 HEXADECIMAL = r"-?0x[\da-f]\.[\da-f]+p[+-]?\d+"
+ERFC, SINES = "special/fp_erfc.h", "composition/fp_sin_cos.h"
+#: Expressions of other headers, what they become, and the proof that is to fail.
+ELSEWHERE = (
+    (ERFC, "r * (limit + r * fp_polynomial(1.0 - 8.0 * r, table, 24))",
+     "r * limit + r * r * fp_polynomial(1.0 - 8.0 * r, table, 24)", "normal"),
+    (ERFC, "((1.0 - r_high * sum_high) - (r_high * sum_low + r_low * sum_high)) - r_low * sum_low", "1.0 - r * sum",
+     "normal"),
+    (ERFC, "(x - (sum - 4.0)) - sum * residue", "((x - sum) + 4.0) - sum * residue", "normal"),
+    (ERFC, "y + y * (r + q)", "y * (1.0 + (r + q))", "normal"),
+    (ERFC, "*low = 0.5 * ((x - high) * (x + high))", "*low = 0.5 * (x * x - high * high)", "normal"),
+    (ERFC, "size > 28.0 ? 0.0", "size > 26.0 ? 0.0", "normal"),
+    (ERFC, "x > 40.0 ? 0.0 : value", "x > 30.0 ? 0.0 : value", "normal"),
+    (ERFC, "~(uint64_t)0x7ffffff", "~(uint64_t)0x7fffff", "normal"),
+    (ERFC, "x * value - limit) * sum", "x * value - limit) / r", "normal"),
+    (ERFC, "#define FP_SQRT_2PI 0x1.40d931ff62706p+1", "#define FP_SQRT_2PI 0x1.40d931ff627a6p+1", "normal"),
+    (SINES, "(y - turns * 0x1.921fb5p+1) - turns * 0x1.110b46p-25", "y - turns * (0x1.921fb5p+1 + 0x1.110b46p-25)",
+     "sin_cos"),
+    (SINES, "0x1.921fb5p+1", "0x1.921fb6p+1", "sin_cos"),
+    (SINES, "0x1.3145c06e0e689p-77", "0x1.3145c06e0e689p-76", "sin_cos"),
+    (SINES, "6755399441055744.0", "675539944105574.0", "sin_cos"),
+    (SINES, "s * x + 0.16666666666666666", "s * x + 0.16666666666667140", "sin_cos"),
+    (SINES, "c * x + 0.041666666666666664", "c * x + 0.041666666666667848", "sin_cos"),
+    (SINES, "s * x + -0.0083333333333333332", "s * x + -0.0083333333333335700", "sin_cos"),
+    (SINES, "c * x + -0.0013888888888888889", "c * x + -0.0013888888888889284", "sin_cos"),
+    (SINES, "*sine = r - r * x * s", "*sine = r * (1.0 - x * s)", "sin_cos"),
+    (SINES, "1.0 - (0.5 * x - x * x * c)", "(1.0 - 0.5 * x) + x * x * c", "sin_cos"),
+)
 #: Expressions of fp_elementary.h, and the same in another order or with another sign.
 ORDERS = (
     ("1.0 + (r + q), shifted), most", "(1.0 + r) + q, shifted), most"),
@@ -153,6 +180,11 @@ def main(root: Path, names: list[str], run: Callable[[list[str], Path], Any]) ->
     if elementary:
         for mutation in [*orders(root), *constants(root, ELEMENTARY)]:
             _report(mutation, caught(root, mutation, elementary, run), counts)
+    for header, old, new, proof in ELSEWHERE:
+        if proof in names:
+            at = (root / "csrc" / header).read_text().index(old)
+            mutation = Mutation(header, at, old, new, f"{old!r} as {new!r}")
+            _report(mutation, caught(root, mutation, [proof], run), counts)
     for header, table, proofs, every in TABLES:
         if not set(proofs) <= set(names):
             continue

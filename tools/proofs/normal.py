@@ -14,7 +14,7 @@ from typing import Any
 
 from balls import upper, with_precision
 from c_source import Execution, Pointer, Source, tokens
-from elementary import Reduction, exp_tail_error, rounded, scaling
+from elementary import Reduction, exp_tail_error, log, log1p, rounded, scaling
 from flint import arb
 from rounding import Value, evaluate
 from statements import Proved, U, ball, expect, expect_result, pieces, require, ulp_at, variable
@@ -61,6 +61,9 @@ class HalfLine:
         expect_result(run, "value + shift * r * (x < 1e4 ? slope * (x * value - limit) * sum : -limit * r)", **scope)
         require(source.run("fp_upper", 1.0 + 2.0**-25 + 2.0**-26).result == 1.0 + 2.0**-25
                 and source.run("fp_upper", 1.0 + 2.0**-25 - 2.0**-52).result == 1.0, "fp_upper must leave 26 bits")
+        name, text = ("erfcx", "FP_INV_SQRT_PI, 2.0") if slope == 2.0 else ("mills", "1.0, 1.0")
+        half = source.run(f"fp_{name}_half", variable("x"))
+        expect_result(half, f"fp_half_line(x, {text}, fp_{name}_table)", x=variable("x"))
         self.value, self.r = run.definitions[f"{function}.value"], f"{function}.r"
         self.function = erfcx if slope == 2.0 else mills_ratio
         self.table_error = half_line_error(source, table) / U
@@ -183,7 +186,36 @@ def normal(source: Source) -> Iterator[Proved]:
     require(bool((40 / arb(2).sqrt()).erfc() < arb(2) ** -1075), "Phi(-40) must round to 0")
     require([source.run("fp_ndtr", z).result for z in (math.inf, -math.inf, 0.0)] == [1.0, 0.0, 0.5], "ends of Phi")
     constant = upper(arb(source.constant("FP_INV_SQRT_2PI")) * (2 * arb.pi()).sqrt() - 1) / U
-    yield Proved(HEADER, "fp_ndtr", r"fp_ndtr ([\d.]+)", units["mills"] + constant + 1.0 + times + 1.0, TESTS)
+    tail = units["mills"] + constant + 1.0 + times + 1.0
+    yield Proved(HEADER, "fp_ndtr", r"fp_ndtr ([\d.]+)", tail, TESTS)
+    yield Proved(HEADER, "fp_log_ndtr", r"fp_log_ndtr ([\d.]+)",
+                 _log_ndtr(source, units["mills"] + constant + 1.0, tail), TESTS)
+
+
+def _log_ndtr(source: Source, factor: float, tail: float) -> float:
+    """Ulps of log Phi, from the units of R / sqrt(2 pi) and of the tail.
+
+    Left of 0 three terms of one sign add up to log 2 at least: the logarithm of the factor, which moves by as many
+    units as the factor does, and half the square in two parts. Right of 0 a relative error of the tail T moves log(1 - T) by
+    T / ((1 - T) |log(1 - T)|) <= 1 / log 2 of it.
+    """
+    x, name = variable("x"), "fp_log_ndtr"
+    names = ("size", "factor", "square", "tail", "rest", "value", "left")
+    run = source.run(name, x, replace=(*(f"{name}.{n}" for n in names), "fp_half_square.low"))
+    scope = {n: variable(f"{name}.{n}") for n in names} | {"x": x, "low": variable("fp_half_square.low")}
+    for label, text in (
+        ("size", "fabs(x)"), ("factor", "fp_mills_half(size) * FP_INV_SQRT_2PI"),
+        ("tail", "fp_gauss_times(size, factor)"), ("rest", "1.0 - tail"),
+        ("value", "fp_log_two(x > 0.0 ? rest : factor, x > 0.0 ? (1.0 - rest) - tail : 0.0)"),
+        ("left", "x < -2e154 ? -INFINITY : (value - low) - square"),
+    ):
+        expect(run, f"{name}.{label}", text, **scope)
+    expect_result(run, "x > 0.0 ? value : left", **scope)
+    require([source.run(name, z).result for z in (math.inf, -math.inf)] == [0.0, -math.inf], "the ends of log Phi")
+    of_log, of_sum = list(log(source))[-1].bound, list(log1p(source))[-1].bound
+    log2 = float(arb.const_log2().lower())
+    left = factor / log2 + 2.0 * of_log + 1.0 + 2.0**-20 + 1.0  # log, its difference from low, low, the last difference
+    return max(left, tail / log2 + of_sum + 2.0**-20)
 
 
 PROOFS = (normal,)

@@ -26,7 +26,7 @@ def _output(program: list[str], text: str, suffix: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"input{suffix}"
         path.write_text(text)
-        result = subprocess.run([*program, str(path)], capture_output=True, text=True, timeout=60, check=False)
+        result = subprocess.run([*program, str(path)], capture_output=True, text=True, timeout=3600, check=False)
     return result.stdout + result.stderr
 
 

@@ -53,7 +53,7 @@ def require(condition: bool, sentence: str) -> None:
 
 def expect(execution: Execution, label: str, text: str, **scope: Any) -> Any:
     """A variable must be defined by this expression of C, on which the proof rests; return its tree."""
-    expected = Execution(execution.source).expression(tokens(text), scope)
+    expected = Execution(execution.source, execution.replace).expression(tokens(text), scope)
     if execution.definitions.get(label) != expected:
         raise ProofError(f"{label} must be {text}: the proof rests on this expression")
     return expected

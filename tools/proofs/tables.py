@@ -53,10 +53,14 @@ def _half_line(shape: Callable[[Any], Any], start: float, shift: float, function
     before, ctx.cap = (ctx.prec, ctx.cap), terms + 1
     ctx.prec = 600  # the derivatives of high order are differences
 
+    least = 0.0
+
     def piece(low: Any, high: Any) -> tuple[float, Any, Any]:
         """Bound of the relative error on [low, high]."""
         half, centre = (high - low) / 2, ((low + high) / 2).mid()
+        nonlocal least
         error = value(arb_series([centre, 1], terms + 1)) - function(arb_series([centre, 1], terms + 1))
+        least = max(least, float((abs(error[0]) / function(centre)).lower()))
         rest = abs(value(arb_series([low.union(high), 1], terms + 1))[terms])
         rest += abs(function(arb_series([low, 1], terms + 1))[terms])
         size = sum((abs(error[n]) * half**n for n in range(terms)), arb(0)) + rest * half**terms
@@ -66,7 +70,6 @@ def _half_line(shape: Callable[[Any], Any], start: float, shift: float, function
     while ends[-1] < 12:
         ends.append((ends[-1] + arb(1) / 16 if ends[-1] < 1 else ends[-1] * arb(17) / 16).mid())
     heap = [piece(low, high) for low, high in itertools.pairwise(ends)]
-    least = max(upper(value(x) / function(x) - 1) for x in (start + arb(i) / 64 for i in range(97)))
     while (worst := max(heap, key=lambda x: x[0]))[0] > 1.003 * least and worst[2] - worst[1] > 2.0**-14:
         heap.remove(worst)
         middle = ((worst[1] + worst[2]) / 2).mid()
