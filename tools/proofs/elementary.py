@@ -17,7 +17,7 @@ from typing import Any
 import programs
 from balls import horner, largest, real, upper, with_precision
 from c_source import Bits, Execution, Node, Pointer, Source, bits_of, double_of, tokens
-from flint import arb
+from flint import arb, arb_series, ctx
 from rounding import Value, evaluate, grid_of
 from statements import Proved, U, ball, binades, expect, expect_result, pieces, require, ulp_at, variable
 
@@ -243,10 +243,22 @@ def _log_exponents(source: Source) -> None:
 DIFFERENCE = Node("-", (variable("a"), variable("b")))
 
 
+@with_precision
+def evaluates(source: Source, table: str) -> None:
+    """fp_polynomial on a table must be, in real arithmetic, the polynomial with the coefficients of this table."""
+    coefficients, x = source.tables[table], variable("x")
+    terms = len(coefficients)
+    ctx.cap = terms + 1
+    series = real(source.run("fp_polynomial", x, coefficients, terms).result, {x: arb_series([0, 1], terms + 1)})
+    require(all(series[i] == arb(c) for i, c in enumerate(coefficients)) and series[terms] == 0,
+            f"fp_polynomial must evaluate {table}")
+
+
 class Assembly:
     """fp_log_assembled on f and small: T = (half - (s (half + tail) + (k FP_LN2_LO + small))) - f."""
 
     def __init__(self, source: Source) -> None:
+        evaluates(source, "fp_log_tail")
         f, small = variable("f"), variable("small")
         names = ("k", "s", "half")
         self.run = source.run("fp_log_assembled", Bits(1024), variable("less"), f, small,

@@ -14,7 +14,7 @@ from typing import Any
 
 from balls import upper, with_precision
 from c_source import Execution, Pointer, Source, tokens
-from elementary import Reduction, exp_tail_error, log, log1p, rounded, scaling
+from elementary import Reduction, evaluates, exp_tail_error, log, log1p, rounded, scaling
 from flint import arb
 from rounding import Value, evaluate
 from statements import Proved, U, ball, expect, expect_result, pieces, require, ulp_at, variable
@@ -43,6 +43,7 @@ class HalfLine:
     @with_precision
     def __init__(self, source: Source, limit: float, slope: float, table: str) -> None:
         self.slope = slope
+        evaluates(source, table)
         self.exact = arb(1) if slope == 1.0 else 1 / arb.pi().sqrt()
         function = "fp_half_line"
         names = ("sum", "r", "value", "r_high", "r_low", "sum_high", "sum_low", "residue", "shift")
@@ -214,7 +215,8 @@ def _log_ndtr(source: Source, factor: float, tail: float) -> float:
     require([source.run(name, z).result for z in (math.inf, -math.inf)] == [0.0, -math.inf], "the ends of log Phi")
     of_log, of_sum = list(log(source))[-1].bound, list(log1p(source))[-1].bound
     log2 = float(arb.const_log2().lower())
-    left = factor / log2 + 2.0 * of_log + 1.0 + 2.0**-20 + 1.0  # log, its difference from low, low, the last difference
+    # the logarithm, its difference from low, low, and the last difference
+    left = factor / log2 + 2.0 * of_log + 1.0 + 2.0**-20 + 1.0
     return max(left, tail / log2 + of_sum + 2.0**-20)
 
 
