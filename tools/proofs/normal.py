@@ -197,8 +197,8 @@ def _log_ndtr(source: Source, factor: float, tail: float) -> float:
     """Ulps of log Phi, from the units of R / sqrt(2 pi) and of the tail.
 
     Left of 0 three terms of one sign add up to log 2 at least: the logarithm of the factor, which moves by as many
-    units as the factor does, and half the square in two parts. Right of 0 a relative error of the tail T moves log(1 - T) by
-    T / ((1 - T) |log(1 - T)|) <= 1 / log 2 of it.
+    units as the factor does, and half the square in two parts. Right of 0 a relative error of the tail T moves
+    log(1 - T) by T / ((1 - T) |log(1 - T)|) <= 1 / log 2 of it.
     """
     x, name = variable("x"), "fp_log_ndtr"
     names = ("size", "factor", "square", "tail", "rest", "value", "left")
