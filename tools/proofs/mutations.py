@@ -190,7 +190,7 @@ def main(root: Path, names: list[str], run: Callable[[list[str], Path], Any]) ->
             continue
         for i, mutation in enumerate(coefficients(root, header, table, 2.0**-45, every)):
             reason, size = caught(root, mutation, list(proofs), run), 2.0**-45
-            while not reason and size < 2.0**-5:
+            while not reason and size < 64.0:
                 size *= 16.0
                 larger = list(coefficients(root, header, table, size, every))[i]
                 reason = caught(root, larger, list(proofs), run)
