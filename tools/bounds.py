@@ -9,6 +9,7 @@ A marker is a comment in csrc/**/*.h, csrc/**/*.pyx or fastpriv/**/*.py; its fur
 where CLASS is one of
 
     proved                  the reason stands in the marker, or in the text of the file that it points to
+    proved by SCRIPT        a program of tools/proofs proves it from the source: proofs/tables is tools/proofs/tables.py
     computed by SCRIPT      a script computed it, or its error, to more digits; fit_normal is tools/fit_normal.py
     tested by TEST, TEST    nothing is proved: these tests compare with arithmetic of more digits, or with brute force;
                             kernels/test_sphere is tests/kernels/test_sphere.py, with ::name one test in it
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import operator
 import re
 import sys
@@ -37,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SMALL = 1e-7
 _COMPILED, _COMPILED_STUDIES = "fastpriv.kernels", "fastpriv.studies.kernels"
 CLASSES = ("proved", "computed", "tested", "none")
-MARKER = re.compile(r"bound(s?): (proved|none|(?:computed|tested) by ([^ ,]+(?:, [^ ,]+)*)) - (.+)")
+MARKER = re.compile(r"bound(s?): (proved|none|(?:proved|computed|tested) by ([^ ,]+(?:, [^ ,]+)*)) - (.+)")
 NAMED = re.compile(
     r"ERROR(?!S)|ROUND(?!S)|ULP|UNIT|SLACK|SLIP|RELATIVE|TINY|SAFE|OUTWARD|LIBRARY|WIDER|EMPIRICAL|BLUR|(?:^|_)U$"
 )
@@ -107,7 +109,7 @@ def markers(text: str) -> list[Marker]:
         match = MARKER.fullmatch(words.partition("*/")[0].strip())
         if not match:
             raise ValueError(f"line {i}: {words!r} must be a marker; {_REMEDY.format('in its place', '')}")
-        folder = "tools" if match[2].startswith("computed") else "tests"
+        folder = "tests" if match[2].startswith("tested") else "tools"
         evidence = tuple(_named(folder, x) for x in match[3].split(", ")) if match[3] else ()
         found.append(Marker(i, bool(match[1]), match[2].split()[0], evidence, match[4].strip()))
     return found
@@ -286,7 +288,8 @@ def rows_of(path: str, text: str) -> tuple[list[Row], list[str]]:
     return sorted(own, key=lambda row: row.line), faults
 
 
-_REMEDY = "add {0}: bound{1}: proved|computed by SCRIPT|tested by TEST|none - what it bounds (see tools/bounds.py)"
+_REMEDY = ("add {0}: bound{1}: proved|proved by SCRIPT|computed by SCRIPT|tested by TEST|none - what it bounds "
+           "(see tools/bounds.py)")
 
 
 def _belongs(marker: Marker, one: Number, lines: list[str]) -> bool:
@@ -547,16 +550,27 @@ def document(root: Path = ROOT) -> str:
     rows, _ = table(root)
     users = resting(root)
     shown = [row for row in rows if row.marker.kind != "none"]
-    return "\n".join([_head(shown), *_rooms(shown, users)]) + "\n"
+    return "\n".join([_head(shown), *_rooms(shown, users), *_proofs(root)]) + "\n"
+
+
+def _proofs(root: Path) -> Iterator[str]:
+    """What the programs of tools/proofs proved when they were last run with ``--write``."""
+    yield from ("", "## Proofs by programs", "")
+    yield "`python tools/proofs` proves these from the headers, and fails where a header states less."
+    yield from ("", "| function or table | header | what | stated | proved |", "|---|---|---|---|---|")
+    for row in json.loads((root / "tools" / "proofs" / "proved.json").read_text()):
+        yield f"| {row['name']} | {row['header']} | {row['what']} | {row['stated']:.3g} | {row['proved']:.3g} |"
 
 
 def _head(rows: list[Row]) -> str:
     count = {kind: sum(row.marker.kind == kind for row in rows) for kind in CLASSES}
+    by_program = sum(row.marker.kind == "proved" and bool(row.marker.evidence) for row in rows)
     return f"""# What the bounds rest on
 
 Written by `python tools/bounds.py` from the sources; do not edit. A constant that enters a bound is
 
-* **proved** ({count["proved"]} rows): the reason stands in the source;
+* **proved** ({count["proved"]} rows): the reason stands in the source, or a program of `tools/proofs` proves it
+  ({by_program} rows; their numbers are at the end);
 * **computed** ({count["computed"]} rows): a script of this repository computed it, or its error, to more digits;
 * **tested** ({count["tested"]} rows): nobody has proved it. The named tests compare with arithmetic of more digits, or
   with brute force, and found no bound that fails; many stay far from the limit. It could fail where no test looked.

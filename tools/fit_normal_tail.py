@@ -27,7 +27,7 @@ def text():
         "#ifndef FP_NORMAL_TAIL_TABLE_H",
         "#define FP_NORMAL_TAIL_TABLE_H",
         "",
-        "/* bound: computed by fit_normal_tail - each number rounded to a double-double */",
+        "/* bound: proved by proofs/tables - Q to 1.2325951644078310e-32 of itself, phi to 2^26 times that */",
         f"static const double fp_normal_tail_table[{STEPS * LAST + 1}][4] = {{",
     ]
     with mp.workprec(400):

@@ -3,8 +3,11 @@
  * Taylor polynomials to degrees 21 and 22, whose remainders on [-pi/2, pi/2] are below 2e-18; pi in four parts of
  * which the first three have 26 bits at most, so that their products with integers below 2^27 are exact. So are the
  * first two differences, multiples of the last bit of y or of 2^-50 and below 8; the last two are rounded once each.
+ *
+ * Bounds, proved by tools/proofs: absolute error of the sine 5.9e-16 and of the cosine 5.6e-16, and for |y| <= 1.57,
+ * which is not reduced, relative error of the sine 3.7e-16.
  */
-/* bounds: tested by enclosures/test_contour - errors of sines */
+/* bounds: proved by proofs/trigonometric - errors of sines and cosines */
 #ifndef FP_SIN_COS_H
 #define FP_SIN_COS_H
 

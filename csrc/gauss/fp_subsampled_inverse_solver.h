@@ -16,7 +16,7 @@
  * No include guard: included once per instruction set, after fp_gauss_solver.h. */
 /* bounds: proved - the rounding of log delta, with a margin; the rest steers the search */
 
-/* bound: proved - relative error of a logarithm: fp_log errs by 0.85 ulp */
+/* bound: proved - relative error of a logarithm: fp_log errs by 0.98 ulp */
 #define FP_SUBSAMPLED_LOG_ERROR 4e-16
 enum {
     FP_NAME(FP_SUBSAMPLED_NEWTON_STEPS) = 60,

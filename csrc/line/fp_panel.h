@@ -34,7 +34,7 @@
 #define FP_TAIL_LEVEL -1e4 /* below this log density, ratios of components are computed from their differences */
 #define FP_FAR_LEVEL -200.0 /* below this log density, components are dropped by their ratio */
 
-/* e^x for x <= 700, 0.8 ulp; e^-708 below -708 */
+/* e^x for x <= 700, as exact as fp_exp; e^-708 below -708 */
 FP_INLINE double fp_exp_down(double x)
 {
     double q, shifted;
