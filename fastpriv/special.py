@@ -1837,7 +1837,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     new = name.removeprefix("sub")
     if not name.startswith("subsampled_gaussian_") or new not in __all__:
         raise AttributeError(f"module 'fastpriv.special' has no attribute {name!r}")
-    warnings.warn(f"fastpriv.special.{name} is {new}, with sigma before rate, from 0.5 on.", FutureWarning, 2)
+    warnings.warn(f"fastpriv.special.{name} is {new}, with sigma before rate, from 0.5 on.", DeprecationWarning, 2)
 
     def rate_first(rate: Any, second: Any, third: Any, /, *args: Any, **kwargs: Any) -> Any:
         first = (rate, second) if "_noise_" in new else (second, rate)  # noise: rate, epsilon, delta in both
