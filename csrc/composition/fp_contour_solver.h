@@ -306,7 +306,7 @@ static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *p
         const int halve = step > 3 && step % 2 && high - low < 2 * FP_SLOTS_PER_OCTAVE;
         i = halve || next <= low || next >= high ? (low + high) / 2 : next;
     }
-    *place = above > below ? low - below / (above - below) : low;
+    *place = above > below && below > -INFINITY ? low - below / (above - below) : low;
     c->saddle[0] = epsilon, c->saddle[1] = *place, c->saddle[2] = *curvature;
     return 0;
 }
@@ -843,7 +843,7 @@ static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon,
     double place, curvature;
     fp_contour_table *table;
     *out = (fp_contour_answer){c->log_mass, -INFINITY, c->log_mass};
-    if (!(c->largest_t > 0.0)) /* a factor of one side */
+    if (!(c->largest_t > 0.0 && fabs(epsilon) < INFINITY)) /* a factor of one side, or nothing to sum */
         return 0;
     if (fp_contour_saddle(c, epsilon, &place, &curvature))
         return -1;

@@ -305,7 +305,7 @@ def _saddle_point(atoms: Sequence[_Atoms], level: float, least: float) -> float:
     """The theta of the level, of few bits: products with it are short fractions."""
     parts = [(atom.p, atom.values - atom.values[0], atom.draws) for atom in atoms]
     top = math.fsum(item.draws * item.values[0] for item in atoms)
-    return float(np.float32(saddle_point(parts, level - top, 0.0, least, _LARGEST_EXPONENT)))
+    return float(np.float32(saddle_point(parts, level - top, 0.0, least, _LARGEST_EXPONENT)[0]))
 
 
 def _table(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:

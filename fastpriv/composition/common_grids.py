@@ -1,9 +1,9 @@
 """Bounds of any composition: every pair as a loss on one grid, from above and from below, and their tilted transforms.
 
-Notation: pair i occurs T_i times; h the interval of the grid; theta the tilt at epsilon (``tilted_transforms``). Pairs
-with curves are discretised as ``pairs/discretised_losses.py`` says, which moves log delta by about sum T_i h^2 theta
-(theta + 1) / 8. Losses on a grid of their own keep their places where the grid is refined by a whole number; other
-losses, and atoms, are moved.
+Notation: pair i occurs T_i times; h the interval of the grid; theta the tilt at epsilon (``tilted_transforms``), D the
+standard deviation of the sum under it. Pairs with curves are discretised as ``pairs/discretised_losses.py`` says, which
+moves log delta by about sum T_i h^2 (theta (theta + 1) + 1 / D^2) / 8. Losses on a grid of their own keep their places
+where the grid is refined by a whole number; other losses, and atoms, are moved.
 
 The interval is a fraction of what keeps the bracket at the width that is aimed at, unless the points would be too many.
 """
@@ -28,6 +28,7 @@ __all__ = ["grid_bounds"]
 # ``method`` of the results
 _METHOD = "tilted transforms"
 _COARSEST, _VAST = 0.25, 2.0  # interval, the first that is tried, and from which on a coarser one is enough
+_COARSER = 64.0  # times an interval whose grid does not reach the losses
 # bound: none - the finest interval
 _FINEST = 2.0**-40
 _MOST_POINTS = 2**14  # of the grid of one pair: each is a value of its curve
@@ -63,8 +64,9 @@ def grid_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: 
     error, shifted = _loss_error(pairs, interval) - _PLACE_ERROR * math.fsum(least), epsilon - math.fsum(least)
     above = [(_on_grid(pair, interval, tail, True), pair.count) for pair in pairs]
     _, upper, cost = composed_log_bounds(above, next_below(shifted - error) if error > 0.0 else shifted, start=theta)
-    below = [(_on_grid(pair, interval, tail, False), pair.count) for pair in pairs]
-    lower, _, _ = composed_log_bounds(below, next_above(shifted + error) if error > 0.0 else shifted, start=theta)
+    if all(pair.has_lower_bounds for pair in pairs):
+        below = [(_on_grid(pair, interval, tail, False), pair.count) for pair in pairs]
+        lower, _, _ = composed_log_bounds(below, next_above(shifted + error) if error > 0.0 else shifted, start=theta)
     return LogBounds.of_bounds(np.minimum(lower, upper), upper, {**cost, "interval": interval}, _METHOD)
 
 
@@ -83,19 +85,23 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
     for last in (*(False,) * 15, True):
         try:
             losses = [(_on_grid(pair, interval, tail, True), pair.count) for pair in pairs]
-        except DomainError:  # the curve stays above the tail, or its losses are vast
-            tail = least_tail = min(1e3 * tail, _LARGEST_TAIL)
-            interval = 2.0 * interval if tail == _LARGEST_TAIL else interval
+        except DomainError:  # the interval is too fine for the losses, or the curve stays above the tail
+            if interval < _COARSEST:
+                interval = min(_COARSER * interval, _COARSEST)
+            else:
+                tail = least_tail = min(1e3 * tail, _LARGEST_TAIL)
+                interval = 2.0 * interval if tail == _LARGEST_TAIL else interval
             if last or interval > _LARGEST_INTERVAL:
                 return None, tail, theta
             continue
         theta, deviation, lowest = tilted_moments(losses, largest, theta)
         wanted = max(math.exp(max(lowest, -600.0)) * _TAIL_SHARE / count, least_tail)
         wanted = max(10.0 ** (4 * math.floor(math.log10(wanted) / 4)), least_tail)  # as for epsilons near this one
-        finest = math.sqrt(8.0 / (count * (theta * (theta + 1.0) / width + least_slope)))
+        bend = theta * (theta + 1.0) + (deviation**-2 if deviation > _FINEST else 0.0)
+        finest = math.sqrt(8.0 / (count * (bend / width + least_slope)))
         longest = max(len(loss.masses) for loss, _ in losses) * interval
         finest = max(finest, longest / points, 24.0 * deviation / transformed, _FINEST)
-        vast = interval == _COARSEST and finest >= _VAST
+        vast = longest > 4.0 * points * interval or (interval == _COARSEST and finest >= _VAST)
         if last or (finest >= 0.5 * interval and wanted >= tail and not vast):
             break
         most = _LARGEST_INTERVAL if vast else interval

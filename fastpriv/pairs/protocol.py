@@ -11,6 +11,7 @@ themselves, take the numbers as they are, unless they say otherwise.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -106,6 +107,8 @@ class DominatingPair(FrozenRecord):
     q_relative_error: float = 0.0
     # whether no loss is known to be infinite: then the curve falls to 0
     losses_are_finite: bool = False
+    # whether the curve is bounded from below, by more than 0
+    has_lower_bounds: bool = True
     # whether E_P e^(z L) is computed in closed form, by ``add_to_contour``; where losses have a density, the terms of a
     # sum along a contour fall, and it is tried
     has_moments: bool = False
@@ -220,9 +223,16 @@ class DominatingPair(FrozenRecord):
 
     def largest_loss(self) -> Bounds:
         """Bounds of the largest loss: here where the curve becomes 0, between two levels."""
-        result = certified(self.curve, _END_LEVELS)
-        positive, zero = np.asarray(result.lower) > 0.0, np.asarray(result.upper) == 0.0
-        return float(_END_LEVELS[positive].max(initial=0.0)), float(_END_LEVELS[zero].min(initial=math.inf))
+        def zero_from(side: str) -> int:
+            def is_zero(index: int) -> bool:
+                return not float(np.asarray(getattr(certified(self.curve, _END_LEVELS[[index]]), side))[0])
+
+            last = _END_LEVELS.size - 1
+            return bisect_left(range(last), True, key=is_zero) if is_zero(last) else last + 1
+
+        low, high = zero_from("lower"), zero_from("upper")
+        return (float(_END_LEVELS[low - 1]) if low else 0.0,
+                float(_END_LEVELS[high]) if high < _END_LEVELS.size else math.inf)
 
     def renyi_divergence(self, order: float) -> Bounds:
         """Bounds of the divergence of a finite order of at least 1."""

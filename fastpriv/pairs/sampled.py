@@ -25,6 +25,8 @@ With replacement, w_j = Bin(n, 1 / N)(j).
 * add_or_remove: (sum_j w_j Z_2js, Z_0); exact.
 * replace_one: at most sum_{j >= 1} w_j H(Z_2js || Z_0) at 1 + (a - 1) / (1 - w_0) (Balle, Barthe and Gaboardi 2018);
   from below the means j (x - y) against j (x' - y) with x, x' = +-s and some y.
+* zero_out: a null record is one of the values of replace_one, so that this bound holds; from below the same means with
+  x' = 0. Which data sets are the worst is not known.
 
 Poisson samples with a cap B: c others drawn, c ~ Bin(N - 1, q); tau = P(c >= B), q2 = E[q B / (c + 1) | c >= B] = B
 P(Bin(N, q) > B) / (N tau). Given the batch without the record, the record is added to it with the probability q if c <
@@ -266,10 +268,10 @@ def _drawn_again(noise: _Normal | _Geometric, size: int, sample: int, relation: 
     drawn = [j for j in larger if j]
     logs = tuple(_log_ends(doubles_around(larger[j])) for j in drawn)
     curve = SampledCurve(logs, tuple(_base(noise, 2 * j) for j in drawn), doubles_around(1 - exact[0]))
-    alternatives = [
-        noise.pair(_multiples(smaller, 1 - y), _multiples(smaller, -1 - y)).alternatives[0] for y in (-1, 1, 0)
-    ]
-    return SymmetricBounds((LogCurvePair(curve, curve, 1),), tuple(alternatives))
+    other = -1 if relation == "replace_one" else 0  # of the record on the other side
+    alternatives = tuple(noise.pair(_multiples(smaller, 1 - y), _multiples(smaller, other - y)).alternatives[0]
+                         for y in (-1, 1, 0))
+    return (SymmetricBounds if other else BoundingPairs)((LogCurvePair(curve, curve, 1),), alternatives)
 
 
 def _multiples(weights: Shifts, step: int) -> Shifts:
@@ -495,7 +497,7 @@ class FixedSizeSampled(PairObject):
     replacement : bool, default False
         Whether a record may be drawn several times; then ``sample`` is at most 1000, and noise is not Laplace.
     relation : {"add_or_remove", "replace_one", "zero_out"}, default "add_or_remove"
-        How neighbouring data sets differ; ``zero_out`` without replacement only.
+        How neighbouring data sets differ.
 
     Raises
     ------
@@ -507,8 +509,8 @@ class FixedSizeSampled(PairObject):
     The record takes the place of another one, so that the sum moves by up to two sensitivities: the guarantee is weaker
     than that of a Poisson sample at the rate sample / size.
 
-    Exact for ``add_or_remove``, and for one step without replacement. Several steps of the other relations, and
-    ``replace_one`` with replacement, have an upper bound that is proved and a lower one of concrete data sets.
+    Exact for ``add_or_remove``, and for one step without replacement. Several steps of the other relations, and these
+    with replacement, have an upper bound that is proved and a lower one of concrete data sets.
 
     **Accuracy** against all data sets of 3 to 5 records and high-precision arithmetic by
     ``tests/enclosures/test_sampled.py``.
@@ -553,11 +555,6 @@ class FixedSizeSampled(PairObject):
             raise DomainError(
                 f"base must have normal or geometric noise where replacement=True; got {base!r}. Leave replacement "
                 "out, or pass a GeometricMechanism: mixtures of many Laplace distributions have no curve here."
-            )
-        if again and neighbours == "zero_out":
-            raise DomainError(
-                "relation must be 'add_or_remove' or 'replace_one' where replacement=True; got 'zero_out'. Pass "
-                "'replace_one', which covers it."
             )
 
     def _bounding_pairs(self) -> BoundingPairs:

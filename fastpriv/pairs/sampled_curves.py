@@ -173,16 +173,30 @@ class PairBase(FrozenRecord):
 
     def __call__(self, low: FloatArray, high: FloatArray) -> Bracket:
         """Bounds at levels between two."""
-        g, h = self.pair.p_relative_error, self.pair.q_relative_error
-        if g == h == 0.0 or self.pair.mixtures is None:  # the curves of others hold for the errors too
-            return self.pair.log_delta(high).lower, self.pair.log_delta(low).upper
-        error = next_above(1.01 * (g + h))
-        lower = self.pair.log_delta(high + error).lower - 1.01 * g
-        shifted = low - error
+        g, h = self._errors()
+        lower = self.pair.log_delta(high + next_above(1.01 * (g + h)) if g + h else high).lower - 1.01 * g
+        return _rounded_outward(lower, lower, 8)[0] if g + h else lower, self.upper(low)
+
+    def upper(self, levels: FloatArray) -> FloatArray:
+        """The upper bound alone."""
+        g, h = self._errors()
+        if g == h == 0.0:
+            return self.pair.log_delta(levels).upper
+        shifted = levels - next_above(1.01 * (g + h))
         upper = self.pair.log_delta(np.maximum(shifted, 0.0)).upper
         with np.errstate(divide="ignore"):
             beyond = np.log(-np.expm1(np.minimum(shifted, 0.0)))
-        return _rounded_outward(lower, np.logaddexp(upper, beyond) + 1.01 * g, 8)
+        upper = np.logaddexp(upper, beyond) + 1.01 * g
+        return _rounded_outward(upper, upper, 8)[1]
+
+    def largest_loss(self) -> float:
+        """No less than the level from which on the upper bound is 0."""
+        return float(next_above(self.pair.largest_loss()[1] + 1.1 * sum(self._errors())))
+
+    def _errors(self) -> Ends:
+        """Those of both sides; 0 where the curve holds for them too."""
+        pair = self.pair
+        return (pair.p_relative_error, pair.q_relative_error) if pair.mixtures is not None else (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,6 +212,14 @@ class CompositionBase(FrozenRecord):
         if (high != low).any():
             upper = self.composition.log_delta(low, direction=self.direction)
         return np.asarray(lower.lower), np.asarray(upper.upper)
+
+    def upper(self, levels: FloatArray) -> FloatArray:
+        """The upper bound alone."""
+        return self(levels, levels)[1]
+
+    def largest_loss(self) -> float:
+        """No less than the level from which on the upper bound is 0."""
+        return float(self.composition.epsilon(0.0, direction=self.direction).upper)
 
 
 def whole(base: Any) -> SampledCurve:

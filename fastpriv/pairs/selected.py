@@ -32,6 +32,7 @@ Source: Papernot and Steinke 2022 (runs, and pure privacy); Koskela, Redberg and
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -44,7 +45,7 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate
 from ..base.inverse import bisect
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_below
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from .curve_pairs import NamedFields, PairObject
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair
@@ -151,7 +152,8 @@ class NegativeBinomial(NamedFields):
 
         if allowed(0.0):
             return 0.0
-        high = next((end for end in _SHIFTS if allowed(end)), math.inf)
+        index = bisect_left(_SHIFTS, True, key=allowed)
+        high = _SHIFTS[index] if index < len(_SHIFTS) else math.inf
         if high < math.inf:
             high = bisect(allowed, 0.5 * high, high, _HALVINGS_OF_SHIFTS, rtol=1e-12)[1]
         return (self.eta + 1.0) * high * (1.0 + 4 * UNIT_ROUNDOFF)
@@ -369,6 +371,8 @@ def _of_gaussian(pair: DominatingPair, runs: Runs, order: str) -> DominatingPair
 class _SelectionBound(DominatingPair):
     """The bound for any order, by the curves of one run, P against Q and Q against P."""
 
+    has_lower_bounds = False
+
     forward: PairBase | CompositionBase
     backward: PairBase | CompositionBase
     runs: Runs
@@ -377,7 +381,8 @@ class _SelectionBound(DominatingPair):
     def curve(self, epsilon: FloatArray) -> Estimate:
         """m delta(epsilon - shift), from above."""
         shift, mean = _shift_of(self.repeated(1)), self.runs.mean * (1.0 + _OUTWARD)
-        levels = next_below(np.asarray(epsilon, dtype=np.float64).ravel() - shift * (1.0 + _OUTWARD))
+        levels = np.asarray(epsilon, dtype=np.float64).ravel() - shift * (1.0 + _OUTWARD)
+        levels = np.where(np.isposinf(levels), levels, next_below(levels))
         upper = np.ones(levels.shape)
         ahead, behind = levels >= 0.0, (levels < 0.0) & (levels > -np.inf)
         if ahead.any():
@@ -391,6 +396,10 @@ class _SelectionBound(DominatingPair):
         return Estimate(upper, np.zeros(upper.shape), upper, kind="certified", unit="probability",
                         method="bound for any order of scores")
 
+    def largest_loss(self) -> Bounds:
+        """That of one run, and the shift."""
+        return 0.0, next_above((_shift_of(self.repeated(1)) + self.forward.largest_loss()) * (1.0 + 4 * _OUTWARD))
+
     def reversed(self) -> _SelectionBound:
         """Q against P."""
         return _SelectionBound(self.backward, self.forward, self.runs, self.count)
@@ -398,7 +407,7 @@ class _SelectionBound(DominatingPair):
 
 def _upper_bound(base: PairBase | CompositionBase, levels: FloatArray) -> FloatArray:
     with np.errstate(under="ignore"):
-        return np.asarray(np.exp(base(levels, levels)[1]) * (1.0 + 4 * UNIT_ROUNDOFF))
+        return np.asarray(np.exp(base.upper(levels)) * (1.0 + 4 * UNIT_ROUNDOFF))
 
 
 @lru_cache(maxsize=64)

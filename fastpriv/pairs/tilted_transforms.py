@@ -70,6 +70,9 @@ _TAIL_EXPONENT = 40.0  # the points are chosen so that e^-40 of the tilted mass 
 _LEAST_EXPONENT = -700.0  # exponentials are no smaller, as subnormal numbers are slow; moments only grow by it
 _LARGEST_EXPONENT = 600.0  # exponents of tilts stay below it: e^600 is no overflow
 _MAX_POINTS = 2**22  # of a transform: 64 MiB of long doubles and as much for their transform
+# bound: none - groups of neighbouring masses by which a tilt is searched, and how far they may move the mean of the
+#    sum, in its deviations
+_MOST_GROUPS, _GROUP_SHIFT = 2**12, 0.1
 # bound: none - width of the bracket of a logarithm up to which a tilt serves another epsilon
 _ACCEPTED_WIDTH = 1e-11
 # bound: none - points of the compositions that are kept, for searches that ask for levels near each other: 64 MiB
@@ -103,8 +106,8 @@ def composed_log_bounds(
         index = pending[-1]
         level = float(epsilon[index])
         if sums is None:
-            theta = saddle_point(parts, level - top, theta, least, _LARGEST_EXPONENT)
-            sums, first = _kept_sums(losses, masses, _rounded_tilt(parts, theta, least)), True
+            theta, variance, _ = saddle_point(parts, level - top, theta, least, _LARGEST_EXPONENT)
+            sums, first = _kept_sums(losses, masses, _rounded_tilt(parts, theta, variance, least)), True
             cost = {"transforms": cost["transforms"] + 1, "points": max(cost["points"], len(sums.values))}
         low, high = sums.logarithm(level, quantity)
         if first or high - low <= _ACCEPTED_WIDTH:
@@ -144,18 +147,14 @@ def tilted_moments(
         return 0.0, 0.0, infinite
     parts = [(item.masses, item.offsets, item.count) for item in masses]
     gap = level - _top(masses)
-    theta = saddle_point(parts, gap, start, 0.0, _LARGEST_EXPONENT)
-    deviation = math.sqrt(_moments(parts, theta)[1])
-    moment = -theta * gap - math.log1p(math.sqrt(2.0 * math.pi) * deviation * theta * (1.0 + theta))
-    with np.errstate(under="ignore"):
-        moment += math.fsum(count * math.log(float(p @ np.exp(np.maximum(theta * offsets, _LEAST_EXPONENT))))
-                            for p, offsets, count in parts)
+    theta, variance, log_moment = saddle_point(parts, gap, start, 0.0, _LARGEST_EXPONENT)
+    deviation = math.sqrt(variance)
+    moment = log_moment - theta * gap - math.log1p(math.sqrt(2.0 * math.pi) * deviation * theta * (1.0 + theta))
     return theta, deviation, min(0.0, float(np.logaddexp(moment, infinite)))
 
 
-def _rounded_tilt(parts: Sequence[_CountedMasses], theta: float, least: float) -> float:
+def _rounded_tilt(parts: Sequence[_CountedMasses], theta: float, variance: float, least: float) -> float:
     """A tilt with few bits, within half a deviation, that levels near each other share."""
-    variance = _moments(parts, theta)[1]
     if not variance > 0.0 or theta <= 0.0:
         return theta
     step = 2.0 ** math.floor(-0.5 * math.log2(variance))
@@ -327,18 +326,40 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
 
 def saddle_point(
     parts: Sequence[_CountedMasses], level: float, start: float, least: float, largest_exponent: float
-) -> float:
-    """The theta under which the mean of S is ``level`` below its largest value, to a fraction of its deviation.
+) -> tuple[float, float, float]:
+    """The theta under which the mean of S is ``level`` below its largest value, to a fraction of its deviation, the
+    variance there, and log E e^(theta S) beside the largest value; by groups of neighbours where these are narrow.
 
     It is at least ``least``, and so small that no exponent is beyond ``largest_exponent``.
     """
+    groups, spreads = [], []
+    for masses, offsets, count in parts:
+        starts = np.arange(0, masses.size, math.ceil(masses.size / _MOST_GROUPS))
+        last = np.append(starts[1:], masses.size)
+        total = np.add.reduceat(masses, starts)
+        with np.errstate(under="ignore"):
+            means = np.clip(np.add.reduceat(masses * offsets, starts) / total, offsets[starts], offsets[last - 1])
+            distances = offsets - np.repeat(means, last - starts)
+            spreads.append(np.add.reduceat(masses * distances**2, starts) / total)
+        groups.append((total, means, count))
+    if any(spread.any() for spread in spreads):
+        start, variance, log_moment = _newton(groups, level, start, least, largest_exponent)
+        tilted = (_tilted(masses, offsets, start)[0] for masses, offsets, _ in groups)
+        within = math.fsum(count * float(weights @ spread) / max(float(weights.sum()), 1e-300)
+                           for weights, spread, (*_, count) in zip(tilted, spreads, groups, strict=True))
+        if within * (1.0 + abs(start)) <= _GROUP_SHIFT * min(variance, math.sqrt(variance)):
+            return start, variance, log_moment
+    return _newton(parts, level, start, least, largest_exponent)
+
+
+def _newton(
+    parts: Sequence[_CountedMasses], level: float, start: float, least: float, largest_exponent: float
+) -> tuple[float, float, float]:
     widest = max(-float(offsets.min()) for _, offsets, _ in parts)
-    low, high = least, largest_exponent / max(widest, 1e-290)
-    if widest == 0.0 or high <= least:
-        return least
-    theta = min(max(start, least), high)
+    low, high = least, max(least, largest_exponent / max(widest, 1e-290) if widest > 0.0 else least)
+    theta = min(max(start, low), high)
     for _ in range(100):
-        mean, variance = _moments(parts, theta)
+        mean, variance, log_moment = _moments(parts, theta)
         gap = mean - level
         if gap * gap <= 0.01 * variance or high - low <= 1e-3 * high:
             break
@@ -347,19 +368,14 @@ def saddle_point(
             break
         newton = theta - gap / variance if variance > 0.0 else math.inf
         theta = newton if low < newton < high else least if newton <= least else 0.5 * (low + high)
-    return theta
+    return theta, variance, log_moment
 
 
-def _moments(parts: Sequence[_CountedMasses], theta: float) -> tuple[float, float]:
-    """Mean of S beside its largest value, and variance, under a tilt."""
-    below, variance = 0.0, 0.0
+def _moments(parts: Sequence[_CountedMasses], theta: float) -> tuple[float, float, float]:
+    """Mean of S beside its largest value, and variance, under a tilt; and the logarithm of what it multiplies P by."""
+    below, variance, log_moment = 0.0, 0.0, 0.0
     for masses, offsets, count in parts:
-        with np.errstate(under="ignore"):
-            weights = theta * offsets  # in place, as large arrays cost more than their arithmetic
-            weights -= max(0.0, theta * float(offsets.min()))
-            np.maximum(weights, _LEAST_EXPONENT, out=weights)
-            np.exp(weights, out=weights)
-            weights *= masses
+        weights, top = _tilted(masses, offsets, theta)
         total = float(weights.sum())
         if total > 0.0:
             mean = float(weights @ offsets) / total
@@ -367,7 +383,20 @@ def _moments(parts: Sequence[_CountedMasses], theta: float) -> tuple[float, floa
             squares = offsets - mean
             squares *= squares
             variance += count * float(weights @ squares) / total
-    return below, variance
+            log_moment += count * (math.log(total) + top)
+    return below, variance, log_moment
+
+
+def _tilted(masses: FloatArray, offsets: FloatArray, theta: float) -> tuple[FloatArray, float]:
+    """The masses times e^(theta offset - top), and top >= 0."""
+    top = max(0.0, theta * float(offsets.min()))
+    with np.errstate(under="ignore"):
+        weights = theta * offsets  # in place, as large arrays cost more than their arithmetic
+        weights -= top
+        np.maximum(weights, _LEAST_EXPONENT, out=weights)
+        np.exp(weights, out=weights)
+        weights *= masses
+    return weights, top
 
 
 def _top(masses: Sequence[_Masses]) -> float:

@@ -17,7 +17,7 @@ from fastpriv.pairs.discretised_losses import PrivacyLoss
 from fastpriv.pairs.laplace_pairs import LaplacePair
 from fastpriv.pairs.measured_losses import LossPair
 from fastpriv.pairs.mixture_pairs import MixturePair
-from fastpriv.pairs.tilted_transforms import composed_log_bounds
+from fastpriv.pairs.tilted_transforms import composed_log_bounds, saddle_point
 from oracles.composition import composed_masses
 
 STEPS = {
@@ -128,3 +128,29 @@ def test_curves():
     assert (truth.lower <= found.upper).all()
     assert (found.upper - found.lower <= 1e-3).all()
     assert grid_bounds([STEPS["normal"]], epsilon, "tail") is None
+
+
+@pytest.mark.parametrize(("count", "level"), [(1, -0.2), (3, -8.0), (1000, -2500.0)])
+def test_tilts_by_groups_of_neighbours(count, level):
+    offsets = -6.0 * np.arange(2**15)[::-1] / 2**15
+    masses = np.exp(-0.5 * (offsets + 3.0) ** 2)
+    masses /= masses.sum()
+    theta, variance, log_moment = saddle_point([(masses, offsets, count)], level, 0.0, 0.0, 600.0)
+    tilted = masses * np.exp(theta * offsets)
+    mean = tilted @ offsets / tilted.sum()
+    exact = count * (tilted @ (offsets - mean) ** 2 / tilted.sum())
+    assert abs(variance / exact - 1.0) <= 0.05
+    assert theta == 0.0 or abs(count * mean - level) <= 0.2 * math.sqrt(exact)
+    assert log_moment == pytest.approx(count * math.log(tilted.sum()), rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_few_releases_have_fine_grids():
+    step = FixedSizeSampled(GaussianMechanism(2.0, 1.0), 64, 8, relation="replace_one")._bounding_pairs().dominating[0]
+    bounds = grid_bounds([step.repeated(3)], np.array([0.0625]))
+    assert 0.0 < bounds.upper[0] - bounds.lower[0] <= 2e-7
+    truth = [-2.81588053388923973, -6.67951733005357015, -14.9165463245329733]  # integrals in 30 digits
+    two = grid_bounds([step.repeated(2)], np.array([0.0625, 1.0, 3.0]))
+    assert (two.lower <= truth).all()
+    assert (truth <= two.upper).all()
+    assert (two.upper - two.lower <= 3e-7).all()

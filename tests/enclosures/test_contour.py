@@ -308,3 +308,12 @@ def test_atoms_alone_enclose_the_exact_sum():
 
 def test_infinite_losses_are_left_to_others():
     assert contour_bounds([DiscretePair(np.array([0.5, 0.5]), np.array([0.0, 1.0]), 2)], np.array([1.0])) is None
+
+
+@pytest.mark.parametrize("quantity", ["delta", "tail", "lower"])
+def test_infinite_levels(quantity):
+    # the largest double becomes infinite where levels are widened
+    step = MixturePair(GaussianMixture.single(1.0, 1.0), GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0), 10)
+    bounds = contour_bounds([step], np.array([np.inf]), quantity)
+    assert bounds.lower[0] <= (0.0 if quantity == "lower" else -1e6)
+    assert bounds.upper[0] >= bounds.lower[0]

@@ -149,7 +149,7 @@ def test_all_data_sets_of_fixed_size(size, sample, relation):
         assert high - low < 1e-12, (low, high, truth)
 
 
-@pytest.mark.parametrize("relation", ["add_or_remove", "replace_one"])
+@pytest.mark.parametrize("relation", ["add_or_remove", "replace_one", "zero_out"])
 def test_all_data_sets_with_replacement(relation):
     epsilon = np.log([float(a) for a in ALPHAS])
     base = DiscreteLaplace(2, 1.0 / math.log(2.0))
