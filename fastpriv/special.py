@@ -1839,11 +1839,10 @@ def __getattr__(name: str) -> Callable[..., Any]:
         raise AttributeError(f"module 'fastpriv.special' has no attribute {name!r}")
     warnings.warn(f"fastpriv.special.{name} is {new}, with sigma before rate, from 0.5 on.", DeprecationWarning, 2)
 
-    def rate_first(rate: Any, second: Any, third: Any, /, *args: Any, **kwargs: Any) -> Any:
-        first = (rate, second) if "_noise_" in new else (second, rate)  # noise: rate, epsilon, delta in both
-        return globals()[new](*first, third, *args, **kwargs)
-
-    return rate_first
+    function: Callable[..., Any] = globals()[new]
+    if "_noise_" in new:  # of rate, epsilon and delta in both
+        return function
+    return lambda rate, sigma, level, /, *args, **kwargs: function(sigma, rate, level, *args, **kwargs)
 
 
 def __dir__() -> list[str]:

@@ -46,7 +46,7 @@ def main() -> None:
     figure = Figure(figsize=(9.5, 5.4), layout="constrained")
     ax = figures.profile(curves, EPSILON, labels=list(schemes), title=title, ax=figure.add_subplot())
     ax.set_ylim(LEAST_DELTA, 1.0)
-    write_picture(FILE, figure, "png", 110)
+    write_picture(FILE, figure, 110)
 
 
 if __name__ == "__main__":

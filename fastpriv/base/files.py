@@ -151,10 +151,10 @@ def picture_kind(argument: str, path: str | os.PathLike[str]) -> str:
     return kind
 
 
-def write_picture(path: Path, figure: Any, kind: str, dots: float) -> Path:
-    """Write a matplotlib figure, atomically; the same bytes on every day. Return the path."""
+def write_picture(path: Path, figure: Any, dots: float, argument: str = "path") -> Path:
+    """Write a matplotlib figure in the format of its name, atomically, the same bytes on every day. Return the path."""
     with atomic_write(path) as stream:
-        save_and_close(figure, stream, kind, dots)
+        save_and_close(figure, stream, picture_kind(argument, path), dots)
     return path
 
 

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and draw; return the exit code."""
     from ..base.errors import DomainError
-    from ..base.files import json_safe, picture_kind, write_picture
+    from ..base.files import json_safe, write_picture
     from ..base.numerics import rounded_down
     from ..studies.auditing import audit_scores, read_scores
 
@@ -56,8 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.figure is not None:
         from ..report import audit
 
-        kind = picture_kind("--figure", args.figure)
-        write_picture(Path(args.figure), audit(result, claim=args.claim).figure, kind, 150)
+        write_picture(Path(args.figure), audit(result, claim=args.claim).figure, 150, "--figure")
     if args.json:
         quantities = {"epsilon": result.epsilon, "mu": result.mu}
         content = {name: item.to_dict() for name, item in quantities.items()} | {

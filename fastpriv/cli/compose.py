@@ -318,7 +318,7 @@ def _draw(
     """Draw the curve over the epsilons of the grid, or down to deltas of 1e-40."""
     import numpy as np
 
-    from ..base.files import picture_kind, write_picture
+    from ..base.files import write_picture
     from ..report import composed_profile
 
     if epsilons is not None and len(epsilons) > 1:
@@ -332,7 +332,7 @@ def _draw(
     x = np.linspace(low, high, _CURVE_POINTS)
     logs = composition.log_delta(x, direction=direction)
     ax = composed_profile(logs, x, title=_title(args, steps))
-    write_picture(Path(args.figure), ax.figure, picture_kind("--figure", args.figure), 150)
+    write_picture(Path(args.figure), ax.figure, 150)
 
 
 def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:

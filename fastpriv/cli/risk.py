@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         head = ["quantity", "value", "lower", "upper", "bounds"]
         table = TextTable(head, said.number_rows(), "The numbers", numeric=[1, 2, 3])
         text = page(
-            "What the release tells an attacker", {"": [f"Released: {summary.composed}.", *said.sentences()],
+            "What the release tells an attacker", {"": [f"Released: {summary.composed}.", *said.sentences],
                                                    "Numbers": [table], "Assumed": [ASSUMPTIONS, *summary.assumed]},
             ran={"steps": summary.composed, **what_ran(args)},
         )

@@ -565,7 +565,7 @@ class Composition(PairObject):
         more = len(self.releases) - len(parts)
         parts += [f"{more} more"] if more else []
         what = f": {', '.join(parts)}" if parts else f" of {len(self.forward_pairs.dominating)} pairs"
-        return f"<Composition of {self.count:,} release{_s(self.count)}{what}; {self.default_direction}>"
+        return f"<Composition of {self.count:,} release{'s' * (self.count != 1)}{what}; {self.default_direction}>"
 
     @property
     def default_direction(self) -> str:
@@ -623,10 +623,6 @@ def certified_curves(p: Any, q: Any = None) -> PrivacyCurves:
     if pair.gaussian is not None:
         return replace(pair, tails=compose(p if q is None else (p, q))._privacy_curves().tails)
     return pair
-
-
-def _s(number: int) -> str:
-    return "" if number == 1 else "s"
 
 
 def _counts(counts: Any, pairs: int) -> list[int]:

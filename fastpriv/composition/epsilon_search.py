@@ -51,7 +51,8 @@ def least_epsilon(
     if targets.size == 0:
         return FoundEpsilon(np.stack([value, low, high]), _METHOD, {"evaluations": 0})
     at_zero = curve(np.zeros(1))
-    search = RootSearch(lambda epsilon: curve(epsilon).numbers, _straight)
+    # log sqrt(-f) is nearly straight in log epsilon where sqrt(-f) is so in epsilon.
+    search = RootSearch(lambda epsilon: curve(epsilon).numbers, lambda logs: 0.5 * np.log(np.maximum(-logs, 0.0)))
     below, above = targets - rounding, targets + rounding  # an end above is proved at `below`, one below at `above`
     hopeless = above < floor[0]
     zero = np.isneginf(targets)
@@ -75,11 +76,6 @@ def least_epsilon(
     value = np.clip(value, low, high)
     cost = {"evaluations": search.x.size + 1}
     return FoundEpsilon(np.stack([value, low, high]), "; ".join([_METHOD, *reasons]), cost)
-
-
-def _straight(logs: FloatArray) -> FloatArray:
-    """log sqrt(-f), which is nearly straight in log epsilon where sqrt(-f) is so in epsilon."""
-    return 0.5 * np.log(np.maximum(-logs, 0.0))
 
 
 def _bracket_targets(

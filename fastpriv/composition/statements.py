@@ -40,7 +40,7 @@ class RiskStatement(Result):
 
     Parameters
     ----------
-    texts, assumed, from_data : tuple of str
+    sentences, assumed, from_data : tuple of str
         The sentences; what they rest on; and that part of it which was read off the data.
     settings : dict
         Of releases: ``prior``, ``false_positive_rate``, ``candidates`` and ``delta``.
@@ -57,11 +57,11 @@ class RiskStatement(Result):
     --------
     >>> import fastpriv
     >>> said = fastpriv.risk.statement(fastpriv.assess([31, 40, 40, 58], sigma=[100], epsilon=[1]))
-    >>> said.sentences()[1].partition(", ")[2]
+    >>> said.sentences[1].partition(", ")[2]
     'somebody who knows everything but one value guesses it right at most 50.1 times in 100 (50 without the release).'
     """
 
-    texts: tuple[str, ...]
+    sentences: tuple[str, ...]
     assumed: tuple[str, ...]
     from_data: tuple[str, ...] = ()
     settings: dict[str, float] = field(default_factory=dict)
@@ -93,16 +93,12 @@ class RiskStatement(Result):
         assumed = f"Each interval is at confidence {true_positive_rate.confidence:g}; other attacks may find more."
         return cls(texts, (assumed, sample), (), {}, true_positive_rate, precision, lift, advantage)
 
-    def sentences(self) -> list[str]:
-        """The sentences, for people who decide."""
-        return list(self.texts)
-
     def assumptions(self) -> list[str]:
         """What the numbers rest on, what was read off the data first."""
         return [*self.from_data, *self.assumed]
 
     def __str__(self) -> str:
-        return "\n".join(self.texts)
+        return "\n".join(self.sentences)
 
     def number_rows(self) -> list[list[str]]:
         """The numbers, for tables: what it is, value, lower and upper bound, kind of the bounds."""
@@ -111,7 +107,7 @@ class RiskStatement(Result):
 
     def _repr_html_(self) -> str:
         table = html_table(["quantity", "value", "lower", "upper", "bounds"], self.number_rows(), "The numbers")
-        return "".join(f"<p>{escape(text)}</p>" for text in (*self.texts, *self.assumptions())) + table
+        return "".join(f"<p>{escape(text)}</p>" for text in (*self.sentences, *self.assumptions())) + table
 
 
 ASSUMPTIONS = (
@@ -169,7 +165,7 @@ def statement(
     --------
     >>> from fastpriv import GaussianMechanism, risk
     >>> said = risk.statement(GaussianMechanism(2.0, 1.0), record="patient")
-    >>> said.sentences()[-1]
+    >>> said.sentences[-1]
     'In the words of differential privacy: epsilon is at most 2 at delta = 1e-05.'
     >>> round(said.lift.value, 3)
     4.62

@@ -245,7 +245,7 @@ def test_a_statement_takes_the_worse_order():
 
 def test_the_sentences_of_a_statement():
     said = risk.statement(GaussianMechanism(2.0, 1.0), record="<b>patient</b>", candidates=1000)
-    first, second, third, fourth, fifth = said.sentences()
+    first, second, third, fourth, fifth = said.sentences
     assert "at most 1 in 1,000" in first
     assert "at most 0.48 %" in first  # 0.47955..., rounded up
     assert "at most 4.63 %" in second  # 4.6201...
@@ -256,8 +256,8 @@ def test_the_sentences_of_a_statement():
     assert "epsilon is at most 2 at" in fifth
     assert "<b>" not in said._repr_html_()
     assert said.to_dict()["precision"]["upper"] == said.precision.upper
-    assert "1 in 3 " in risk.statement(GaussianMechanism(2.0, 1.0), false_positive_rate=1 / 3).sentences()[0]
-    assert "25 %" not in risk.statement(GaussianMechanism(2.0, 1.0), false_positive_rate=0.3).sentences()[0]
+    assert "1 in 3 " in risk.statement(GaussianMechanism(2.0, 1.0), false_positive_rate=1 / 3).sentences[0]
+    assert "25 %" not in risk.statement(GaussianMechanism(2.0, 1.0), false_positive_rate=0.3).sentences[0]
 
 
 @pytest.mark.parametrize("wrong", [

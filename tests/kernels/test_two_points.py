@@ -245,12 +245,12 @@ def test_sigma_stands_before_the_rate_as_in_the_classes():
     sigma, _, _ = special.sampled_gaussian_noise_remove(0.01, 0.5, float(want.value))
     assert sigma == pytest.approx(0.8, rel=1e-9)
     with pytest.raises(AttributeError, match="has no attribute 'subsampled_gaussian_moment'"):
-        special.subsampled_gaussian_moment  # noqa: B018
+        special.subsampled_gaussian_moment
 
 
 def test_the_former_names_answer_in_their_order():
     for name in ("delta_remove", "log_delta_add", "epsilon_remove", "noise_add"):
-        with pytest.warns(DeprecationWarning, match=f"subsampled_gaussian_{name} is sampled_gaussian_{name}, with sigma"):
+        with pytest.warns(DeprecationWarning, match=f"{name} is sampled_gaussian_{name}, with sigma"):
             old = getattr(special, f"subsampled_gaussian_{name}")
         other, level = (0.5, 1e-3) if name == "noise_add" else (0.8, 0.25)
         order = (0.01, other) if name == "noise_add" else (other, 0.01)

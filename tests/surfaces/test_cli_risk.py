@@ -26,11 +26,11 @@ def test_json_and_page(capsys, tmp_path):
     document = json.loads(capsys.readouterr().out)
     said = risk.statement(compose(PoissonSampledGaussian(1.0, 0.01), 100), false_positive_rate=0.01, candidates=100,
                           delta=1e-6)
-    assert document["texts"] == said.sentences()
+    assert document["sentences"] == list(said.sentences)
     assert document["precision"]["upper"] == said.precision.upper
     assert document["settings"]["candidates"] == 100
     text = page.read_text()
-    assert all(sentence in text for sentence in said.sentences())
+    assert all(sentence in text for sentence in said.sentences)
     assert "What ran" in text
 
 

@@ -24,7 +24,7 @@ def test_the_choice_is_the_least_noise_that_meets_the_target():
     assert need.target == "LDP, epsilon = 1, delta = 1e-5"
     assert 100 < need.setting < 200
     said = risk.statement(report, record="patient")
-    target, guess, information = said.sentences()
+    target, guess, information = said.sentences
     assert target == f"Target: {need.target}. Choice: sigma = 200, the least private of the grid that meets it."
     prior = fastpriv.Pmf.from_data(AGES)
     chance = notions.bayes_vulnerability(prior, GaussianMechanism(200.0))
@@ -38,24 +38,24 @@ def test_the_choice_is_the_least_noise_that_meets_the_target():
                               "Guesses and information take people to follow the distribution of the values in these "
                               "data.")
     assert said.assumptions()[-1].startswith("Each value is released once")
-    assert str(said) == "\n".join(said.sentences())
+    assert str(said) == "\n".join(said.sentences)
     assert report.settings()["verdict"]["guess"]["upper"] == said.guess.upper
 
 
 def test_nothing_on_the_grid_meets_the_target_and_nothing_is_read_off_the_data():
     prior = fastpriv.Pmf([0.0, 1.0], [0.5, 0.5])
     said = risk.statement(fastpriv.assess(prior, sigma=[0.1, 0.2], epsilon=[1.0], sensitivity=2.0))
-    assert said.sentences()[0].endswith("Choice: sigma = 0.2, the most private of the grid, and does NOT meet it.")
+    assert said.sentences[0].endswith("Choice: sigma = 0.2, the most private of the grid, and does NOT meet it.")
     assert said.from_data == ()
 
 
 def test_levels_and_channels():
     jobs = fastpriv.assess(["nurse", "nurse", "clerk"], mechanism="rr", level=[0.5, 1.0, 3.0], epsilon=[1.0])
-    assert "Choice: level = 1, the least private" in risk.statement(jobs).sentences()[0]
+    assert "Choice: level = 1, the least private" in risk.statement(jobs).sentences[0]
     assert risk.statement(jobs).guess.floats() == jobs["bayes_vulnerability"][1].floats()
     channel = fastpriv.assess(mechanism=fastpriv.Channel([[0.9, 0.1], [0.2, 0.8]]), epsilon=[1.0])
-    assert risk.statement(channel).sentences()[0].startswith("Through ")
-    assert "guesses it right at most 85.1 times in 100 (50 without" in risk.statement(channel).sentences()[0]
+    assert risk.statement(channel).sentences[0].startswith("Through ")
+    assert "guesses it right at most 85.1 times in 100 (50 without" in risk.statement(channel).sentences[0]
 
 
 def test_attacks_and_audits():
@@ -68,8 +68,8 @@ def test_attacks_and_audits():
     assert said.precision.kind == "statistical"
     assert said.precision.confidence == evaluation.confidence
     assert said.lift.lower == pytest.approx(said.precision.lower / 0.05)
-    assert said.sentences()[0].startswith("This attack, which wrongly accuses at most 1 in 100 of the patients that")
-    low, high = said.sentences()[0].split("finds ")[1].split(" %")[0].split(" to ")
+    assert said.sentences[0].startswith("This attack, which wrongly accuses at most 1 in 100 of the patients that")
+    low, high = said.sentences[0].split("finds ")[1].split(" %")[0].split(" to ")
     assert float(low) <= 100 * tpr.lower <= 100 * tpr.upper <= float(high)
     assert said.assumptions()[0] == "Each interval is at confidence 0.95; other attacks may find more."
     assert "1,000 members and 1,000 non-members" in said.assumptions()[1]
@@ -77,11 +77,11 @@ def test_attacks_and_audits():
     audit = audit_scores(SCORES, MEMBER, delta=1e-2)
     said = risk.statement(audit)
     assert (said.epsilon, said.mu) == (audit.epsilon, audit.mu)
-    assert said.sentences()[0].startswith("Whoever claims an epsilon below 1.")
-    assert "at delta = 0.01 is wrong at confidence 0.95: " in said.sentences()[0]
-    assert said.sentences()[0].endswith("non-members claimed.")
+    assert said.sentences[0].startswith("Whoever claims an epsilon below 1.")
+    assert "at delta = 0.01 is wrong at confidence 0.95: " in said.sentences[0]
+    assert said.sentences[0].endswith("non-members claimed.")
     unpaid = risk.statement(audit_scores(SCORES, MEMBER, delta=1e-2, selection="as_published"))
-    assert "is wrong as published, which is FALSE" in unpaid.sentences()[1]
+    assert "is wrong as published, which is FALSE" in unpaid.sentences[1]
 
 
 def test_a_composition_says_what_its_best_answer_promises(capsys):
@@ -127,5 +127,5 @@ def test_a_picture_is_the_same_file_again(tmp_path):
     for name in ("a.svg", "b.svg"):
         figure = figures.Figure()
         figure.add_subplot().plot([0, 1])
-        write_picture(tmp_path / name, figure, "svg", 100)
+        write_picture(tmp_path / name, figure, 100)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

@@ -63,18 +63,13 @@ def identical(p: GaussianMixture, q: GaussianMixture) -> bool:
 
 def rescaled(*mixtures: GaussianMixture) -> tuple[GaussianMixture, ...]:
     """The mixtures in units of a power of two, exactly, such that standard deviations lie around 1."""
-    ranges = [_range_of(p) for p in mixtures]
-    low, high = (math.frexp(s)[1] for s in (min(least for least, _, _ in ranges), max(most for _, most, _ in ranges)))
-    farthest = math.frexp(max(far for _, _, far in ranges))[1]
+    low = math.frexp(min(float(p.sigmas.min()) for p in mixtures))[1]
+    high = math.frexp(max(float(p.sigmas.max()) for p in mixtures))[1]
+    farthest = math.frexp(max(float(np.abs(p.means).max()) for p in mixtures))[1]
     k = min(max((low + high) // 2, farthest - _MAX_EXPONENT, high - _MAX_EXPONENT), low + _MAX_EXPONENT)
     if abs(k) <= _MAX_UNSCALED_EXPONENT:
         return mixtures
     return tuple(GaussianMixture(p.weights, np.ldexp(p.means, -k), np.ldexp(p.sigmas, -k)) for p in mixtures)
-
-
-def _range_of(p: GaussianMixture) -> tuple[float, float, float]:
-    """The least and the largest standard deviation, and the size of the farthest mean."""
-    return float(p.sigmas.min()), float(p.sigmas.max()), float(np.abs(p.means).max())
 
 
 def quantity_and_status(

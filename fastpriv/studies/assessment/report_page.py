@@ -44,7 +44,7 @@ def _assessment_sections(report: Any) -> dict[str, list[Any]]:
     images = [(partial(draw, report), text) for text, draw in panels_of_assessment(report)]
     said = report.risk_statement()
     sections: dict[str, list[Any]] = {
-        "Verdict": [*said.texts, dict.fromkeys(said.from_data, ""), *said.assumed],  # terms are in bold type
+        "Verdict": [*said.sentences, dict.fromkeys(said.from_data, ""), *said.assumed],  # terms are in bold type
         "In short": [dict(summary.facts(report)), _upper_bounds(summary.table(report))],
         "Pictures": [Pictures(images, _caption(report))],
     }
@@ -65,7 +65,7 @@ def _comparison_sections(comparison: Any) -> dict[str, list[Any]]:
         sections[name] = [
             dict(summary.column_facts(assessments)),
             _upper_bounds(summary.comparison_table(assessments)),
-            {item.mechanism: " ".join(item.risk_statement().sentences()[:-1]) for item in assessments},
+            {item.mechanism: " ".join(item.risk_statement().sentences[:-1]) for item in assessments},
             Pictures([(draw, text) for text, draw in panels_of_comparison(comparison, name)], _SWEEP_CAPTION),
             *(Details(f"Values with both bounds: {item.mechanism}", [_quantities_table(item)]) for item in assessments),
             _quantity_meanings(*assessments),

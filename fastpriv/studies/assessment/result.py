@@ -14,7 +14,7 @@ from ... import report
 from ...base import validate
 from ...base.errors import DomainError
 from ...base.estimate import Estimate, equal_fields
-from ...base.files import PICTURES, picture_kind, writable_directory, write_picture, write_text
+from ...base.files import PICTURES, writable_directory, write_picture, write_text
 from ...base.numerics import FloatArray
 from ...base.table import CellType, Table
 from ...base.version import VERSION
@@ -93,9 +93,8 @@ class _Report(Table):
     def to_figure(self, path: str | os.PathLike[str], *, dpi: int = 160) -> None:
         """Write the figure atomically; the ending of the name (png, svg, pdf) gives the format."""
         target = validate.path("path", path)
-        kind = picture_kind("path", target)
         dots = validate.scalar("dpi", dpi, "between 10 and 10000", lambda x: (x >= 10) & (x <= 10_000))
-        write_picture(target, self.plot(), kind, dots)
+        write_picture(target, self.plot(), dots)
 
     def save(
         self,

@@ -86,7 +86,7 @@ def assessment_summary(report: Any) -> str:
         width = _TARGET_WIDTH[report.parameter]
         lines += ["", heading, *(f"  {target:<{width}}  {setting}" for target, setting in targets)]
     said = report.risk_statement()
-    verdict = [line for text in (*said.texts, *said.from_data) for line in textwrap.wrap(text, _LINE_WIDTH - 2)]
+    verdict = [line for text in (*said.sentences, *said.from_data) for line in textwrap.wrap(text, _LINE_WIDTH - 2)]
     lines += ["", "Verdict", *(f"  {line}" for line in verdict)]
     return "\n".join(lines)
 

@@ -125,10 +125,10 @@ def save_leakage(
     if figure is not None:
         draws = [partial(estimates_against_noise, study, quantity=quantity) for quantity in ("c1", "recovered")]
         panels = style.figure_of_panels(draws, _PANEL)
-        paths.append(write_picture(folder / f"leakage.{figure}", panels, figure, _DPI))
+        paths.append(write_picture(folder / f"leakage.{figure}", panels, _DPI))
         if data.shape is not None:
             picture = reconstruction_figure(study, data)
-            paths.append(write_picture(folder / f"reconstructions.{figure}", picture, figure, _DPI))
+            paths.append(write_picture(folder / f"reconstructions.{figure}", picture, _DPI))
     text = leakage_page(study, data, [path.name for path in paths], drawn=figure is not None, command=command)
     return [*paths, write_text(folder / "leakage.html", text)]
 

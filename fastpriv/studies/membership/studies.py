@@ -430,7 +430,7 @@ def save_study(
     folder = writable_directory(validate.path("directory", directory))
     paths = study.write_files(folder, "membership")
     if figure is not None:
-        paths.append(write_picture(folder / f"membership.{figure}", attack_figure(study), figure, _DPI))
+        paths.append(write_picture(folder / f"membership.{figure}", attack_figure(study), _DPI))
     text = study_page(study, [path.name for path in paths], drawn=figure is not None)
     return [*paths, write_text(folder / "membership.html", text)]
 

@@ -84,7 +84,7 @@ class Paper:
             paper_figure.to_csv(paths[-1])
             if figure is not None:
                 picture = figure_of_panels(paper_figure)
-                paths.append(write_picture(folder / f"{paper_figure.name}.{figure}", picture, figure, _DPI))
+                paths.append(write_picture(folder / f"{paper_figure.name}.{figure}", picture, _DPI))
         return paths
 
     def json_pieces(self) -> Iterator[str]:
