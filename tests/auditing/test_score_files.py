@@ -91,7 +91,7 @@ def test_command(table, capsys, tmp_path):
     assert "threshold must be left out for one run" in capsys.readouterr().err
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", [0.0, 0.1, 9.0, np.inf])
 @pytest.mark.parametrize("one_run", [False, True])
 def test_command_says_whether_a_claim_is_refuted(table, capsys, tmp_path, claim, one_run):

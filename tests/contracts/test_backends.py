@@ -344,6 +344,7 @@ def test_a_backend_that_nobody_knows(maps):
     checked(["assess", "kl_divergence", "summary"], maps, {}, True, backend="plain")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky", "multiprocessing", "plain"])
 def test_functions_of_any_kind(backend, maps):
     """Closures and functions without a name go to processes; what holds a lock stays with the threads."""
@@ -429,6 +430,7 @@ def configured(seed):
         return inner(seed)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_jobs_within_jobs(backend):
     found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(inner)(seed) for seed in (1, 2))

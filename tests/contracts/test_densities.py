@@ -310,6 +310,7 @@ def test_a_function_that_changes_from_call_to_call_is_found_out():
         p.trial(WORDS)
 
 
+@pytest.mark.slow
 def test_a_sampler_outside_its_own_support_is_found_out(jitted):
     p = Density(given.cube_jitted, given.normal_sampler_jitted, dimension=D)
     with pytest.raises(DomainError, match="got -inf from 'cube_jitted' at point .*or the sampler if it leaves"):

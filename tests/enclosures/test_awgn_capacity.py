@@ -147,7 +147,7 @@ def test_only_the_ratio_matters(d, amplitude):
     assert bits.value == pytest.approx(plain.value / math.log(2), rel=1e-15)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("d", "amplitude"), [(1, 1.0), (1, 2.0), (1, 3.5), (2, 1.5), (2, 4.0), (4, 6.0), (10, 3.0), (100, 1e-3)]
 )

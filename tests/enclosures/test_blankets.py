@@ -225,6 +225,7 @@ def test_two_rounds():
     assert found.upper <= 1.5 * best
 
 
+@pytest.mark.slow
 def test_values_and_texts():
     one = Shuffled(GaussianMechanism(1.0, 1.0), 10, adaptive=False)
     assert pickle.loads(pickle.dumps(one)) == one

@@ -89,6 +89,7 @@ def response_sum(epsilon_0, count, level):
         )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("epsilon_0", "count"), [(1.0, 7), (0.1, 200), (1e-3, 2000)])
 def test_randomised_response_is_a_binomial_sum(epsilon_0, count):
     top = epsilon_0 * count

@@ -161,6 +161,7 @@ def test_negative_epsilons_and_inverses():
         assert one.log_delta(found.lower).upper >= log_delta
 
 
+@pytest.mark.slow
 def test_a_composition_is_between_what_its_bounds_were():
     one = BandedMatrixMechanism(ONE_BAND, 0.5, 2)
     few = 1  # bins that are orthogonal

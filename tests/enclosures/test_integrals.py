@@ -114,7 +114,7 @@ PAIRS_NEAR_LIMITS = {
 }
 
 
-@pytest.mark.few(9)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("certified", [False, True])
 @pytest.mark.parametrize("order", NEAR_LIMITS)
 @pytest.mark.parametrize("pair", PAIRS_NEAR_LIMITS.values(), ids=PAIRS_NEAR_LIMITS)

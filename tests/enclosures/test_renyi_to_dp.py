@@ -48,6 +48,7 @@ def test_epsilon_is_the_inverse_of_delta(rows):
         assert upper <= e * (1 + 1e-6) + 1e-5, (r, a, e, d, upper)
 
 
+@pytest.mark.slow
 def test_total_variation_is_the_delta_at_epsilon_0():
     rng = np.random.default_rng(5)
     for _ in range(50):

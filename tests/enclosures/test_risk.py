@@ -67,6 +67,7 @@ def test_small_risks_have_digits_of_their_own(mu, prior):
         assert found.width <= 1e-11 * found.value
 
 
+@pytest.mark.slow
 def test_small_risks_of_outcomes_and_of_compositions():
     p, q = [1 - 2.0**-40, 2.0**-40], [2.0**-45, 1 - 2.0**-45]
     found = bayes_risk(p, q, [0.5, 0.25, 0.0, 1.0])

@@ -46,6 +46,7 @@ def test_cyclic_samples_by_all_patterns(column, sigma, steps, rate):
             assert second <= first * (1 + 1e-3) + 1e-12
 
 
+@pytest.mark.slow
 def test_cyclic_samples_of_replaced_records():
     truth = oracle.replaced_twice(math.hypot(1.0, 0.5) / 2.0, 0.25, 0.5)
     found = CyclicPoissonSampled([1.0, 0.5], 2.0, 4, 0.25, 2, relation="replace_one").delta(0.5)
@@ -177,6 +178,7 @@ def test_the_ends(arguments, epsilon):
         assert 0.0 <= end.lower <= end.upper
 
 
+@pytest.mark.slow
 def test_objects_and_composition():
     one = SeparatedSampled([1.0, 0.5], 4.0, 32, 0.2, 4)
     again = pickle.loads(pickle.dumps(one))

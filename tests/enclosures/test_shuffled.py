@@ -318,6 +318,7 @@ def test_null_records():
     assert found.upper > max(deltas) - 1e-4
 
 
+@pytest.mark.slow
 def test_objects():
     one = Shuffled(RandomizedResponse(4, 2.0), 10, adaptive=False)
     assert pickle.loads(pickle.dumps(one)) == one

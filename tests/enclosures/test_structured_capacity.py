@@ -87,6 +87,7 @@ def test_what_is_too_large_is_not_written_out():
         channel_capacity(GeometricMechanism(10**9, 1.0))
 
 
+@pytest.mark.slow
 def test_single_precision_has_one_rule():
     rng = np.random.default_rng(3)
     rows = rng.dirichlet(np.ones(5), 4)

@@ -51,7 +51,7 @@ def test_within_a_hundredth_of_enumeration(prior, noise, seed):
     assert np.array_equal(found.mode, truth.mode)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [GaussianNoise(0.3), LaplaceNoise(0.3)], ids=repr)
 @pytest.mark.parametrize("prior", PRIORS[1:], ids=repr)
 def test_clipped_and_combined(prior, noise):

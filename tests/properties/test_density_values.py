@@ -53,6 +53,7 @@ def test_all_forms_agree(seed, n):
     np.testing.assert_array_equal(x, kept)  # the vectorised function overwrites what it is given
 
 
+@pytest.mark.slow
 def test_any_layout_of_a_tile_is_taken():
     x = tile(3, 60)
     x.setflags(write=False)

@@ -44,6 +44,7 @@ def test_normal_laws(m, s, n, t):
 
 @FEW
 @given(st.integers(2, 8), st.integers(0, 2**31), POSITIVE)
+@pytest.mark.slow
 def test_a_point_against_the_release(size, seed, sigma):
     rng = np.random.default_rng(seed)
     prior, mechanism = Pmf(rng.normal(0, 2, size), rng.dirichlet(np.ones(size))), GaussianMechanism(sigma)

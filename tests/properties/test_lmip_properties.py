@@ -48,6 +48,7 @@ def test_a_smaller_atom_is_worse(mu, epsilon, one, other):
 
 @quick
 @given(budgets, losses, chances)
+@pytest.mark.slow
 def test_published_never_exceeds_the_corrected_limit_of_small_atoms(mu, epsilon, atom):
     """An atom with mu nats of information has a divergence of at most mu / atom."""
     assume(mu * (1.0 - atom) >= 1e-306)  # a smaller mu counts as this over 1 - atom (csrc/lmip/fp_lmip_lip.h)

@@ -21,6 +21,7 @@ def problems(draw):
 
 @settings(max_examples=150, deadline=None)
 @given(problems())
+@pytest.mark.slow
 def test_numbers_of_one_posterior_fit_together(problem):
     logs, prior = problem
     found = posterior(logs, prior, top=3)
@@ -54,6 +55,7 @@ def test_a_factor_and_an_order_change_nothing_but_the_evidence(problem, shift, r
 
 @settings(max_examples=60, deadline=None)
 @given(problems(), problems())
+@pytest.mark.slow
 def test_evidence_of_two_releases_multiplies(first, second):
     size = min(first[0].size, second[0].size)
     prior = first[1][:size] / first[1][:size].sum()

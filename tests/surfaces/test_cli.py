@@ -51,6 +51,7 @@ def test_the_default_run_tabulates_the_ages(inside, capsys):
     assert all(float(r["lower"]) <= float(r["value"]) <= float(r["upper"]) for r in rows)
 
 
+@pytest.mark.slow
 def test_a_file_of_ones_own(inside, capsys):
     (inside / "people.csv").write_text("name,age\nAda,36\nAlan,41\nEmmy,53\n")
     words = ("people.csv", "--column", "age", *SMALL, "--out", "here", "--format", "csv", "--figure-format", "svg")
@@ -164,6 +165,7 @@ def test_bad_input_is_one_line_and_exit_code_2(inside, capsys, arguments, messag
         assert not any("assessment" in name for _, _, names in os.walk(inside) for name in names)
 
 
+@pytest.mark.slow
 def test_bad_input_in_a_process_shows_no_traceback(inside):
     done = run("assess", "--sigma", "0", cwd=inside)
     assert (done.returncode, done.stdout) == (2, "")
@@ -189,6 +191,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
     assert "the grid must fit into memory; got less memory than it needs" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet(inside):
     command = f"{sys.executable} -m fastpriv assess --json {' '.join(SMALL)} --sigma 1..100:50 | head -c 100"
     done = subprocess.run(
@@ -204,7 +207,7 @@ def rows_of_store(path):
     return 0
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_run_leaves_no_half_written_file_and_can_go_on(inside, how):
     long = ("assess", "--sigma", "1..1000:400", "--epsilon", "0.01..10:200", "--out", "report", "--figure-format",

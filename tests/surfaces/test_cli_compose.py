@@ -174,6 +174,7 @@ def test_events(tmp_path, capsys):
     assert "relation" in wrong(capsys, *words)
 
 
+@pytest.mark.slow
 def test_pictures(tmp_path, capsys):
     for ending, start in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
         picture = tmp_path / f"curve{ending}"

@@ -36,7 +36,7 @@ def test_there_are_commands():
     assert len(list(commands())) >= 25
 
 
-@pytest.mark.few(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("words", list(commands()))
 def test_the_command_runs(words, directory, monkeypatch, capsys):
     monkeypatch.chdir(directory)

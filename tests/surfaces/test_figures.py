@@ -112,6 +112,7 @@ LEGENDS = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", LEGENDS)
 def test_legends_cover_no_curve_and_stay_on_the_page(report, name):
     ax = drawn(LEGENDS[name](report))
@@ -163,6 +164,7 @@ def test_outlying_thresholds_leave_room_for_the_others():
     assert audit(scores()).get_xscale() == "linear"
 
 
+@pytest.mark.slow
 def test_a_panel_is_pyplots_current_one_and_files_leave_none_behind(tmp_path):
     code = (
         "import sys, matplotlib; matplotlib.use('agg'); import matplotlib.pyplot as plt, fastpriv; "

@@ -84,6 +84,7 @@ def test_reference_numbers(table, key):
     assert row["lower"] * (1 - tolerance) <= want <= row["upper"] * (1 + tolerance), row
 
 
+@pytest.mark.slow
 def test_every_number_lies_between_its_bounds_and_no_guarantee_is_heuristic(paper):
     for figure in paper:
         for row in figure.rows():
@@ -94,6 +95,7 @@ def test_every_number_lies_between_its_bounds_and_no_guarantee_is_heuristic(pape
             assert cells["method"], cells
 
 
+@pytest.mark.slow
 def test_the_printed_guarantee_is_broken_up_to_the_crossing_and_the_right_ones_hold(paper):
     figure = paper["figure3"]
     for mu in (0.1, 0.01):
@@ -106,6 +108,7 @@ def test_the_printed_guarantee_is_broken_up_to_the_crossing_and_the_right_ones_h
         assert np.all(of["gaussian"].upper <= of["pointwise"].upper)
 
 
+@pytest.mark.slow
 def test_the_worst_atom_is_the_rarest(paper):
     points = np.arange(-10, 11) / 10.0
     weights = np.exp(-2.0 * points**2) / np.sum(np.exp(-2.0 * points**2))
@@ -116,6 +119,7 @@ def test_the_worst_atom_is_the_rarest(paper):
         assert np.max(every.value, axis=1) == pytest.approx(tight.estimate.value, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_gap_of_figure_2_is_a_ratio_that_tends_to_four(paper):
     for dimension in (1, 10):
         ratio = paper["figure2"].curve("ratio", dimension=dimension).estimate
@@ -123,6 +127,7 @@ def test_the_gap_of_figure_2_is_a_ratio_that_tends_to_four(paper):
         assert 4.0 < ratio.lower[-1] < ratio.upper[-1] < 4.02
 
 
+@pytest.mark.slow
 def test_the_guarantees_of_figure_4_are_loose_and_right(paper):
     figure = paper["figure4"]
     assert figure.curve("ratio_at_tenth").estimate.value == pytest.approx(10.8697790305764, rel=1e-9)
@@ -147,6 +152,7 @@ def test_files_are_whole_and_the_table_is_tidy(paper, saved):
         assert (directory / f"{figure.name}.svg").read_bytes().startswith(b"<?xml")
 
 
+@pytest.mark.slow
 def test_the_summary_says_what_is_wrong(paper):
     text = paper.summary()
     assert all(name in text for name in NAMES)
@@ -155,6 +161,7 @@ def test_the_summary_says_what_is_wrong(paper):
 
 
 @pytest.mark.parametrize("figure", NAMES)
+@pytest.mark.slow
 def test_panels_take_and_return_an_ax(paper, figure):
     from matplotlib.figure import Figure
 
@@ -167,7 +174,7 @@ def test_panels_take_and_return_an_ax(paper, figure):
     assert ax.get_title(loc="left")
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", NAMES)
 def test_text_stays_inside_the_picture_and_off_other_text(paper, figure):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -192,6 +199,7 @@ def test_a_wrong_name_is_named(name):
         figures.paper(name)
 
 
+@pytest.mark.slow
 def test_one_figure_by_number_or_name(paper):
     assert [one.name for one in figures.paper("2")] == [one.name for one in figures.paper(2)] == ["figure2"]
     with pytest.raises(DomainError, match="name must be one of figure2; got 'figure3'"):
@@ -200,12 +208,14 @@ def test_one_figure_by_number_or_name(paper):
         paper["figure1"].curve("crossing")
 
 
+@pytest.mark.slow
 def test_progress_is_told(paper):
     seen = []
     figures.paper("figure1", progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 1)]
 
 
+@pytest.mark.slow
 def test_numbers_need_no_matplotlib_but_pictures_do(paper, tmp_path, monkeypatch):
     for module in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)

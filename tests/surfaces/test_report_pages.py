@@ -91,6 +91,7 @@ def test_the_page_of_a_comparison(tmp_path):
         assert text in page.text, text
 
 
+@pytest.mark.slow
 def test_what_people_type_is_text(tmp_path):
     report = fastpriv.assess([NASTY, "b", "b"], mechanism="rr", name=NASTY, source=NASTY, level=[1.0], epsilon=[1.0])
     report.to_html(tmp_path / "page.html")
@@ -98,6 +99,7 @@ def test_what_people_type_is_text(tmp_path):
     assert r"<script>alert('1')</script> & \"城市\" \x07".replace('\\"', '"') in page.text
 
 
+@pytest.mark.slow
 def test_one_channel_and_one_point(tmp_path):
     report = fastpriv.assess(mechanism=fastpriv.RandomizedResponse(4, 1.0), epsilon=[0.5])
     report.to_html(tmp_path / "page.html")

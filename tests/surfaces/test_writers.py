@@ -72,6 +72,7 @@ def with_faults(faults):
     )
 
 
+@pytest.mark.few(7)
 @with_faults(
     [
         (errno.ENOSPC, "No space left on device. Free space there, or name a path on another disk"),
@@ -178,6 +179,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("command", ["assess", "posterior"])
+@pytest.mark.slow
 def test_a_limit_on_files_stops_the_command_with_a_sentence(tmp_path, command):
     np.save(tmp_path / "l.npy", np.zeros(10_000))
     words = {
