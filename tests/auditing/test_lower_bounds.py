@@ -195,6 +195,7 @@ def test_one_run_without_delta_is_the_binomial_bound():
         audit_epsilon(OneRun(180, 200), form="product")
 
 
+@pytest.mark.slow
 def test_many_audits_are_the_single_ones():
     tp, fp = np.array([[430, 0], [1000, 5]]), np.array([40, 0])
     many = audit_epsilon(RepeatedRuns(tp, 1000, fp, 1000), delta=1e-4)

@@ -49,6 +49,7 @@ def test_ties_count_as_their_rank():
     assert 2.0 < separated.epsilon.lower < audit_epsilon(RepeatedRuns(100, 100, 0, 100)).lower
 
 
+@pytest.mark.slow
 def test_one_run_guesses_at_both_ends():
     audit = audit_scores(SCORES, MEMBER, design="one_run", guesses=101, delta=1e-4)
     order = np.argsort(-SCORES)

@@ -35,6 +35,7 @@ def test_words_of_memberships(tmp_path, inside, outside):
     assert member.tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_formats_say_the_same(tmp_path, table):
     scores, member = read_scores(table)
     assert scores.tolist() == SCORES.tolist()

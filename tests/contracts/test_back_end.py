@@ -73,6 +73,7 @@ def test_functions_for_numba_have_the_bits_of_the_ufuncs(name):
     assert same_bits([function(*row) for row in zip(*grids, strict=True)], by_ufunc(name, *grids))
 
 
+@pytest.mark.slow
 def test_functions_for_numba_are_called_inside_compiled_code():
     @numba.njit
     def total(r, epsilons):

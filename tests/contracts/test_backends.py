@@ -292,6 +292,7 @@ def test_a_cluster(maps):
         checked(CALLS, maps, {}, True, backend="dask")
 
 
+@pytest.mark.slow
 def test_every_caller_of_the_map_is_among_the_calls():
     """The paper's figures go through it for their progress alone, one after the other."""
     root = Path(fastpriv.__file__).parent
@@ -363,6 +364,7 @@ def test_functions_of_any_kind(backend, maps):
         assert set(maps) == (set() if backend == "sequential" else {"threads" if threads else "processes"})
 
 
+@pytest.mark.slow
 def test_jitted_functions_in_processes(maps):
     @numba.njit
     def normal(x):
@@ -395,7 +397,7 @@ def troubled(task):
     return task, os.getpid()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:A worker stopped while some jobs were given:UserWarning")
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "plain"])
 def test_errors_and_warnings_of_processes_arrive_as_they_are(backend):

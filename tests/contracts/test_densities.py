@@ -108,6 +108,7 @@ def test_what_is_no_python_function_is_not_compiled():
         Density(WORDS.sum, dimension=D, jit=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("function", "said"),
     [(lambda x: -x, r"returns array\(float64, 1d, C\) for one point.*\(x\[0\] in one dimension\)"),

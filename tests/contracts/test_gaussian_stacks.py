@@ -46,6 +46,7 @@ def test_levels_broadcast_with_sigmas():
         notions.lip_delta(PRIOR, stack, -1.0)
 
 
+@pytest.mark.slow
 def test_threads_change_no_bit_of_long_grids_and_of_many_sigmas():
     rng = np.random.default_rng(1)
     prior = Pmf(rng.normal(size=40), rng.dirichlet(np.ones(40)))

@@ -161,6 +161,7 @@ def in_a_process_of_its_own(code, folder):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_cut_under_its_map_is_said(tmp_path):
     lines = in_a_process_of_its_own(
         """

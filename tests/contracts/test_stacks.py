@@ -441,7 +441,7 @@ def test_the_time_is_kept():
     assert found.upper[0] < np.inf
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_is_heard(n_jobs):
     rng = np.random.default_rng(4)

@@ -93,6 +93,7 @@ def test_a_mistake_is_one_sentence(call, error, text):
         call()
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

@@ -114,6 +114,7 @@ def test_normal_noise_several_times(times):
         assert found.lower > 0.2 * values.mean()
 
 
+@pytest.mark.slow
 def test_randomised_response_in_many_steps():
     found = Allocation(RandomizedResponse(2, 1.0), 1000).delta(0.05)
     assert found.upper < 1.0001 * found.lower

@@ -287,6 +287,7 @@ def test_no_amplitude_and_hardly_any(d):
         assert got.width <= max(1e-9 * got.value, 1e-300), got
 
 
+@pytest.mark.slow
 def test_beyond_the_promise_the_bracket_stays_useful():
     for amplitude, width in ((40.0, 1e-9), (75.0, 1e-8)):
         got = awgn_capacity(1, amplitude)
@@ -308,6 +309,7 @@ def test_random_settings_reach_their_width():
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.slow
 def test_monte_carlo_agrees():
     rng = np.random.default_rng(20250103)
     d, amplitude, n = 3, 5.0, 400_000

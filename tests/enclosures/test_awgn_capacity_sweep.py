@@ -62,6 +62,7 @@ def test_long_intervals_have_one_edge(radius):
     assert abs(found.slope * (2 * radius + 3.98160794705) / 2 - 1) < 1e-6
 
 
+@pytest.mark.slow
 def test_the_input_of_a_long_interval_gives_its_information():
     """I(P) of the returned points, summed on a grid of its own, is what the bracket says."""
     radius = 75.0

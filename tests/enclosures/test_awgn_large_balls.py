@@ -69,7 +69,7 @@ INPUTS = [(1, 150.0), (1, 1e5), (2, 100.0), (2, 300.0), (2, 1e5), (3, 300.0), (3
           (64, 1e3), (300, 3e3)]
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "radius"), INPUTS)
 def test_the_input_proves_the_bracket(d, radius):
     got = awgn_capacity(d, radius)

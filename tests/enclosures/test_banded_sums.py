@@ -26,7 +26,7 @@ def pair_of(column, sigma, bins, epochs, adds):
     return found.reversed() if adds else found
 
 
-@pytest.mark.few(6)
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "sigma", "bins", "epochs"), [
     *itertools.product(([1.0, 0.5], [1.0, 1.0], [0.3, 1.0]), (0.5, 1.0, 2.0, 5.0), (2, 3), (1, 2)),
     ([1.0, 0.5, 0.25], 2.0, 3, 1), ([1.0, 0.0, 0.5], 1.0, 4, 1), ([1.0, 0.1], 1.0, 4, 3)])
@@ -41,7 +41,7 @@ def test_few_bins(column, sigma, bins, epochs):
         assert (exact.lower <= found.upper).all(), (found, exact)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("sigma", "epsilon"), [(2.0, 0.5), (1.0, 3.0), (2.0, 4.0)])
 @pytest.mark.parametrize("adds", [False, True])
 def test_two_bins_in_40_digits(sigma, epsilon, adds):
@@ -60,6 +60,7 @@ def test_sixteen_bins(epsilon, low, high):
     assert low < found.lower < found.upper < high
 
 
+@pytest.mark.slow
 def test_bounds_are_of_second_order(monkeypatch):
     widths = []
     for spacing in (1 / 2, 1 / 4, 1 / 8):

@@ -56,6 +56,7 @@ def random_rows(generator: np.random.Generator) -> np.ndarray:
     return rows / rows.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 60))])
 def test_random_channels(seed):
     generator = np.random.default_rng(seed)

@@ -157,6 +157,7 @@ def test_lip_encloses_the_least_sigma(name):
                 assert mixture.lip_delta((points, weights), got.lower, epsilon)[0] >= arb(delta), where
 
 
+@pytest.mark.slow
 def test_scales_that_lie_far_apart():
     """Steps of the level at sigmas a factor 1e4 apart, and sigmas below which it cannot be computed."""
     points = np.array([7.6e-13, 2.0e-9, 3.5e-4, 4.8e-3, 0.52])
@@ -252,6 +253,7 @@ def test_ci_lmip_encloses_the_least_sigma():
         calibration.sigma_from_ci_lmip(0.0, 1, 1.0, unit="bits")
 
 
+@pytest.mark.slow
 def test_grids_do_not_depend_on_threads_and_share_what_they_learn():
     prior = Pmf(*PRIORS["three"])
     grid = np.geomspace(1e-8, 1.4, 60).reshape(3, 20)

@@ -339,6 +339,7 @@ class TestTails:
 
 
 class TestObject:
+    @pytest.mark.slow
     def test_values_and_pickles(self):
         pairs = [GaussianMechanism(1.0, 1.0), MIXTURES, LaplaceMechanism(2.0), RandomizedResponse(3, 1.0)]
         first, again = compose(pairs, [1, 2, 3, 4]), compose(pairs, [1, 2, 3, 4])

@@ -93,6 +93,7 @@ def test_bounds_of_compositions_contain_exact_ones(name, steps):
             assert high - low <= (1e-5 if name == "fine" else 1e-9) * truth + 1e-300, (e, low, truth, high)
 
 
+@pytest.mark.slow
 def test_curves_of_ones_own():
     """A certified curve in both orders, composed on grids, around the composition of the pair itself."""
     p, q = PAIRS["subsampled, remove"]

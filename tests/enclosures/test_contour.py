@@ -115,7 +115,7 @@ def test_components_that_change_nothing():
                 assert bounds.upper[0] - bounds.lower[0] < 1e-9
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize(("rate", "sigma"), [(0.5, 2.0), (0.9, 30.0), (1e-3, 20.0)])
 def test_one_step_has_its_own_curve(rate, sigma, direction):

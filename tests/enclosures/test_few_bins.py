@@ -173,6 +173,7 @@ def test_a_composition_is_between_what_its_bounds_were():
     assert found.upper < 1.0005 * found.lower
 
 
+@pytest.mark.slow
 def test_bounds_of_allocations_where_the_lattice_is_too_large(monkeypatch):
     for direction in DIRECTIONS:
         curve = curve_of(ONE_BAND, 2.0, 4, direction)

@@ -60,6 +60,7 @@ def removal(level, sigma, rate, group):
         return float(sum(w * t for w, t in zip(weights, tail, strict=True)) - x * tail[0])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("group", GROUPS)
 def test_laplace_noise_at_the_distance_of_the_group(group):
     found = privacy_profile(LaplaceMechanism(1.0), None, LEVELS, group=group)

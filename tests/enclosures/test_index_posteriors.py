@@ -18,6 +18,7 @@ def test_all_secrets_are_evaluated():
     np.testing.assert_array_equal(found.probabilities(5, 300_000), dense.probabilities(5, 300_000))
 
 
+@pytest.mark.slow
 def test_a_jitted_function_and_a_prior_by_a_function():
     numba = pytest.importorskip("numba")
 

@@ -116,7 +116,7 @@ def test_exponential_curves(rate):
         assert cd_lmip_from_lip_curve(exponential(rate), unit="bits").upper == math.inf
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("r", few_first([0.05, 0.5, 2.0], 2))
 def test_published_lip_of_a_coin(r):
     prior, mechanism = Pmf([0.0, 2 * r], [0.5, 0.5]), GaussianMechanism(1.0)
@@ -211,6 +211,7 @@ def test_samples_bracket_and_narrow(form, size):
 
 
 @few_or_all("count", 40, 200)
+@pytest.mark.slow
 def test_random_samples_of_a_known_curve(count):
     rng = np.random.default_rng(7)
     for _ in range(count):

@@ -227,6 +227,7 @@ def test_pointwise_information_is_the_largest_divergence(law, part):
 
 
 @pytest.mark.parametrize("part", [0.003, 0.1, 0.5])
+@pytest.mark.slow
 def test_pointwise_information_of_grouped_values(part):
     prior = spread(2100)
     sigma = part * float(np.ptp(prior.values))

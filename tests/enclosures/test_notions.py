@@ -148,6 +148,7 @@ def abp_by_sums(points, weights, sigma, true):
 
 
 @pytest.mark.parametrize(("spread", "sigma"), [(1.0, 1.0), (30.0, 1.0), (200.0, 1.0), (1.0, 50.0), (3.0, 0.01)])
+@pytest.mark.slow
 def test_abp_of_columns_narrow_and_wide(spread, sigma):
     rng = np.random.default_rng(5)
     prior = Pmf(np.sort(rng.normal(0, spread, 9)), rng.dirichlet(np.ones(9)))

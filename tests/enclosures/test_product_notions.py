@@ -151,6 +151,7 @@ def test_lip_of_many_bits(epsilon, n):
     check_holds(xi, [n * max(abs(mp.log(x / z)) for row in rows for x, z in zip(row, law, strict=True))], 1e-12)
 
 
+@pytest.mark.slow
 def test_lip_of_many_secrets_of_three_values():
     """Randomised response over three values: a secret that is nowhere but the rarest is not the worst."""
     prior, n, level = [0.5, 0.3125, 0.1875], 60, mpf(0.5)

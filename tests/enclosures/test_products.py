@@ -114,7 +114,7 @@ def test_beside_other_variances(ratio, y):
         check(f"variances {ratio:g}, y {y:g}", found, truths, np.inf)
 
 
-@pytest.mark.few(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_rounded_weights(seed):
     """The truth is that of the weights as they are, which are no products any more."""
@@ -149,6 +149,7 @@ def test_more_than_64_normal_coordinates_beside_other_kinds():
     assert (found.width < 1e-9 * found.value).all()
 
 
+@pytest.mark.slow
 def test_ends_and_equal_inputs():
     p, q = [GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0)] * 2, [GaussianMixture.single(0.0, 1.0)] * 2
     found = hockey_stick_divergence(p, q, [1e308, np.inf, -np.inf, -1e308])

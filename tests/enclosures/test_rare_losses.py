@@ -56,7 +56,7 @@ def test_bounds_contain_the_truth_and_are_narrow(epsilon, parts, truth):
     assert bounds.upper[0] - bounds.lower[0] <= (1e-9 if truth > -120.0 else 2e-8)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "q", "sigma"), [(0.7, 0.01, 2.0), (4.0, 1e-5, 0.8), (1e-3, 1e-3, 1.5)])
 def test_two_steps(epsilon, q, sigma):
     truth = log_delta(epsilon, [(q, 1.0 / sigma)] * 2)
@@ -108,7 +108,7 @@ def test_neighbours_that_share_a_table(q, sigma):
         assert upper - lower <= 1e-8, epsilon
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "epsilon"),
     [

@@ -254,6 +254,7 @@ def test_components_any_distance_apart_are_reduced(distance):
 # entropy and information
 
 
+@pytest.mark.slow
 def test_entropy_and_information_of_collinear_inputs():
     step = np.array([1.0, 2.0, 2.0])
     for kwargs, k in (({"sigmas": 2.0}, np.full(3, 2.0)), ({"covariances": covariance(3, 5)}, covariance(3, 5))):
@@ -334,6 +335,7 @@ def test_roots_are_enclosed_to_a_rounding():
     assert exact_linear_algebra.square_root_enclosure((Fraction(25, 16), Fraction(25, 16))) == (1.25, 1.25)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("d", [3, 12, 30])
 def test_forms_and_determinants_contain_the_rational_truth(d):
     k = covariance(d, d, 6.0)

@@ -76,6 +76,7 @@ def test_independent_coordinates_add():
     assert reductions.hockey_stick_divergence(p, q, 0.0).kind == "certified"
 
 
+@pytest.mark.slow
 def test_diagonal_normal_laws_in_a_thousand_dimensions():
     rng = np.random.default_rng(9)
     d = 1000

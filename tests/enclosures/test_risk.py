@@ -236,6 +236,7 @@ def test_a_statement_is_the_arithmetic_of_the_best_test(sigma, prior, rate):
     assert said.epsilon.upper == fastpriv.compose(GaussianMechanism(sigma, 1.0)).epsilon(1e-5).upper
 
 
+@pytest.mark.slow
 def test_a_statement_takes_the_worse_order():
     p, q = [0.5, 0.5, 0.0], [0.5, 0.4999, 0.0001]
     ways = [risk.statement(p, q, false_positive_rate=1e-4), risk.statement(q, p, false_positive_rate=1e-4)]

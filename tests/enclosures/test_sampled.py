@@ -69,7 +69,7 @@ def test_poisson_samples_of_normal_noise():
     print("poisson normal", worst)
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "size", "sample"), DRAWN)
 def test_fixed_size_of_normal_noise(sigma, size, sample):
     worst = (0.0, None)

@@ -63,6 +63,7 @@ def contains(found, truth, width=None, label=""):
         return float((high - low) / truth) if truth else 0.0
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", RUNS)
 def test_known_orders_are_exact(name):
     runs, numbers = RUNS[name]

@@ -54,6 +54,7 @@ def test_cyclic_samples_of_replaced_records():
     assert CyclicPoissonSampled([1.0, 0.5], 2.0, 4, 0.25, 2, relation="zero_out").delta(0.5).upper < found.lower
 
 
+@pytest.mark.slow
 def test_cyclic_samples_are_compositions():
     one = CyclicPoissonSampled([3.0, 4.0], 5.0, 40, 0.1, 4, sensitivity=2.0)
     assert one.epsilon(1e-6) == compose(PoissonSampled(GaussianMechanism(5.0, 10.0), 0.1), 10).epsilon(1e-6)

@@ -77,6 +77,7 @@ def test_beliefs_at_every_true_secret(case):
         assert (one.per_value.value == found.value[-1]).all()
 
 
+@pytest.mark.slow
 def test_twelve_bits_and_a_random_prior():
     rng = np.random.default_rng(12)
     prior = rng.dirichlet(np.ones(12))

@@ -99,6 +99,7 @@ def test_very_many_reports(n):
     np.testing.assert_allclose(found.value, normal.value, atol=0.05)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("n", "k", "local"), [
     (1, 3, 1.0), (2, 2, 0.5), (3, 3, 2.0), (4, 2, 1.0), (4, 4, 2.0), (5, 3, 1.0),
     *(pytest.param(*row, marks=pytest.mark.slow) for row in [(5, 4, 2.0), (6, 3, 4.0), (6, 2, 3.0), (5, 5, 3.0)]),
@@ -115,6 +116,7 @@ def test_randomised_response_against_all_data_sets(n, k, local):
         print(f"n {n}, k {k}, share {share}: {found.lower:.6e} <= {float(truth):.6e} <= {found.upper:.6e}")
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(("n", "k", "local"), [
     (1, 3, 1.0), (5, 4, 2.0), (12, 12, 5.0), (7, 3, 0.01), (14, 50, 3.0), (15, 5, 12.0), (9, 4, 60.0), (18, 3, 1.0),
 ])

@@ -172,6 +172,7 @@ def test_negative_epsilons_and_the_largest_loss():
 @pytest.mark.parametrize("kinds", [
     [(20.0, 1e-6, 10)], pytest.param([(20.0, 1e-6, 3), (8.0, 1e-5, 1)], marks=pytest.mark.slow),
 ])
+@pytest.mark.slow
 def test_lower_bounds_are_at_least_those_of_fewer_releases(kinds):
     """At this epsilon no sum reaches delta."""
     epsilon = 1e-4

@@ -144,7 +144,7 @@ def test_parts_hold_every_subset_once_in_order(pool, members, size):
     assert walked == list(itertools.combinations(range(pool), members))
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_variant
 def test_every_instruction_set_holds_the_truth(variant):
     code = """

@@ -269,6 +269,7 @@ def test_releases_of_a_subsampled_mechanism(sigma, rate, count):
     assert (fewer.upper >= curve.lower).all()
 
 
+@pytest.mark.slow
 def test_groups():
     mechanism, alpha = GaussianMechanism(1.0, 0.25), np.array([1e-12, 0.01, 0.5])
     exact = trade_off_curve(mechanism, None, alpha, group=4)
@@ -290,6 +291,7 @@ def test_groups():
     assert power.lower == pytest.approx(1e-3 * np.exp(0.5))
 
 
+@pytest.mark.slow
 def test_the_null_hypothesis_of_an_attack_on_membership_is_the_base():
     """Of (mixture, base) the claim "the record is there" has false alarms under the base, as delta forward counts."""
     base = fastpriv.GaussianMixture.single(0.0, 1.0)

@@ -135,7 +135,7 @@ def test_guaranteed_bounds_stand_rounding_far_out():
         assert found.lower <= found.value <= found.upper
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @few_or_all("runs", 100, 1000)
 @pytest.mark.parametrize("points", ["sobol", "antithetic", "random", "plain"])
 @pytest.mark.parametrize("law", ["mixtures", "functions"])
@@ -158,6 +158,7 @@ def test_replicates_side_by_side_are_independent_and_like_those_alone(points, la
     assert abs(math.log(8 * together.mean(axis=1).var() / together.var())) < 7 / math.sqrt(runs)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("points", ["sobol", "random"])
 def test_targets_are_met_at_the_first_look(points):
     """Nine times in ten by the plan, less where nets gain less than they are taken to."""

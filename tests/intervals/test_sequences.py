@@ -108,6 +108,7 @@ def test_one_point_of_each_stratum_and_antithetic_pairs():
 
 
 @pytest.mark.parametrize("chance", [1e-4, 1e-3, 0.05])
+@pytest.mark.slow
 def test_batches_of_strata_hold_at_any_time(chance):
     """Points of strata beside their means: rare hits, in one stratum alone, and values that differ between strata."""
     runs, strata, rng = 60, 16, np.random.default_rng([16, round(1e6 * chance)])

@@ -22,7 +22,7 @@ def drawn(pool, scale, size, seed=0):
     return SubsetLikelihood(scale * rng.normal(size=pool), -scale * (gram + gram.T) / 2, size, constant=-7.5)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("pool", "scale", "size"), [(30, 0.0, 3), (40, 2.0, 3), (14, 1.0, 6), (12, 1.0, 1)])
 def test_intervals_hold_the_exact_posterior(pool, scale, size):
     likelihood = drawn(pool, scale, size)
@@ -62,6 +62,7 @@ def test_chains_that_do_not_mix_are_told():
     assert mixed.exchange_rates.min() > 0.05
 
 
+@pytest.mark.slow
 def test_batches_that_cannot_be_visited():
     rng = np.random.default_rng(5)
     gradients = rng.normal(size=(120, 60))

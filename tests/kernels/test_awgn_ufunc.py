@@ -6,7 +6,7 @@ import pytest
 from fastpriv import awgn_capacity, special
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 10, 1000])
 def test_numbers_and_bounds_are_those_of_the_object(dimension):
     """The bounds of the object are a little wider, for the rounding of amplitude over sigma."""

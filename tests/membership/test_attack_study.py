@@ -81,6 +81,7 @@ def test_seeds_and_threads():
     assert study(rng=2).rows() != STUDY.rows()
 
 
+@pytest.mark.slow
 def test_what_does_not_apply_says_so():
     def shift(membership, seeds):
         return np.repeat(seeds - 0.5, 24, axis=1) / 10

@@ -250,6 +250,7 @@ def test_vcf_counts_the_allele_that_is_named(tmp_path):
     assert panel.attributes.tolist() == ["rs1", "1:101", "rs3"]
 
 
+@pytest.mark.slow
 def test_vcf_agrees_with_the_reader_itself(tmp_path):
     from cyvcf2 import VCF
 
@@ -410,7 +411,7 @@ for path in sys.argv[1:]:
 """
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", [".vcf", ".vcf.gz", ".csv.gz", ".bed", ".bim", ".fam"])
 def test_files_damaged_at_random_end_in_a_sentence(tmp_path, kind):
     rng = np.random.default_rng(list(kind.encode()))

@@ -212,6 +212,7 @@ def test_log_odds_beyond_doubles_of_probabilities():
     assert np.all((scores > 0) == members)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("people", range(1, 26))
 def test_every_number_of_people(people):
     """A release of each person alone factors the posterior, but for the number of members."""

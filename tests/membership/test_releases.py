@@ -79,7 +79,7 @@ def test_clipped_infinity_noise_has_no_likelihood():
         model("infinity", 0.25, True).log_likelihood([0.0, 1.0, 1.0, 0.5], MEMBERS[0])
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.1, 0.7])
 @pytest.mark.parametrize("kind", ["gauss", "laplace"])
 def test_clipped_releases_have_total_probability_one(kind, scale):

@@ -68,6 +68,7 @@ def test_three_dimensions_have_elementary_shells():
     assert abs(number(got) - want) < mpmath.mpf("1e-22"), (got, want)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", [(1, 3.0), (2, 2.0), (7, 1e-3), (64, 9.0)])
 def test_other_nodes_give_the_same_digits(case):
     d, r = case

@@ -492,6 +492,7 @@ def test_epsilon_alone_is_not_taken_for_the_level(name):
     assert len(fastpriv.assess(numbers, mechanism=name).grid) == 21
 
 
+@pytest.mark.slow
 def test_the_command_has_one_option_for_the_level_and_one_for_the_curves(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("x\na\nb\nb\n")
     words = ["assess", str(tmp_path / "a.csv"), "--mechanism", "rr", "--json"]

@@ -227,6 +227,7 @@ class TestNothingMerges:
         cells = [str(WHOLE), str(WHOLE + 2), "1e300", "0.1", "0.10", "1234567890123456.0", str(2**70)]
         assert read_column(write("n\n" + "\n".join(cells))).tolist() == [float(cell) for cell in cells]
 
+    @pytest.mark.slow
     def test_the_command_keeps_zip_codes_apart(self, write, capsys, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
         write("zip,id\n01234,9007199254740992\n1234,9007199254740993\n1234,9007199254740994\n")

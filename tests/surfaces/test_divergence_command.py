@@ -288,6 +288,7 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
         assert shown in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, monkeypatch):
     words = ("--rtol", "1e-9", "--max-samples", "1e13", "--out", "t.csv", "--json")
     sampled, summed = [], replicates.segment_sum

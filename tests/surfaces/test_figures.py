@@ -181,6 +181,7 @@ def test_a_panel_is_pyplots_current_one_and_files_leave_none_behind(tmp_path):
 
 
 @pytest.mark.parametrize(("least_rate", "noted"), [(0.04, True), (0.0, False)])
+@pytest.mark.slow
 def test_a_band_that_jumps_has_a_note(least_rate, noted):
     from fastpriv.studies.membership.attack_panels import roc_axes
 

@@ -102,6 +102,7 @@ def test_tables_show_no_control_characters(reports):
     assert escaping.printable("abcdefghi", 8) == "abcde…hi"
 
 
+@pytest.mark.slow
 def test_the_command_prints_to_any_terminal(tmp_path):
     (tmp_path / "p.csv").write_text("城市\n北京\n上海\n", encoding="utf-8")
     home = str(Path(fastpriv.__file__).parents[1])

@@ -85,6 +85,7 @@ class TestForms:
         (segment,) = bars.get_segments()
         np.testing.assert_allclose(segment[:, 1], [0.125, 0.5])
 
+    @pytest.mark.slow
     def test_bounds_that_reach_zero_are_filled(self):
         ax = drawn(figures.profile(wide(), EPSILON))
         (band,) = ax.collections

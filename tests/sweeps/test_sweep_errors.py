@@ -123,7 +123,7 @@ def test_faults_are_named(tmp_path, call, error, message):
         call(tmp_path)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("function", "message"), [
     (functions.nothing, "quantity must return a number, an Estimate or a dict of these; got None from nothing"),
     (functions.word, "quantity must return a number, an Estimate or a dict of these; got 'a word' from word"),
@@ -222,6 +222,7 @@ def test_a_shard_has_no_cube():
         sweep("bac_capacity", grid=BAC, shard=(1, 2)).to_xarray()
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["sweep", "bac_capacity", "--grid", "a=0.1,0.2", "--grid", "b=0:0.5:3", "--n-jobs", "1"]
@@ -288,7 +289,7 @@ sys.exit(main(["sweep", "cells:double", "--grid", "x=1,2", "--n-jobs", sys.argv[
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", ["1", "2"])
 def test_the_directory_of_a_function_stands_in_for_no_module(tmp_path, n_jobs):
     (tmp_path / "cells.py").write_text("import helper\n\ndef double(x):\n    return helper.two() * x\n")

@@ -47,7 +47,7 @@ MORE = {
 STACKED = [name for name in quantity_names() if find_quantity(name).together is not None]
 
 
-@pytest.mark.few(17)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", STACKED)
 def test_a_stack_of_cells_has_the_bits_of_single_calls(name):
     quantity = find_quantity(name)
