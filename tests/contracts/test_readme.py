@@ -63,6 +63,7 @@ def numbers_of(text):
     return [float(number.strip("[]")) for number in text.replace("[ ", "[").split()]
 
 
+@pytest.mark.slow
 def test_the_python_examples_run(tmp_path):
     examples = fenced("python")
     for page in PAGES:
