@@ -289,8 +289,10 @@ def test_missing_packages_are_named(report, tmp_path, monkeypatch):
         report.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(BackendMissingError, match=r"matplotlib must be installed to draw.*fastpriv\[figures\]"):
         report.plot()
-    with pytest.raises(DomainError, match="formats must be among csv, parquet, json, html; got 'xls'"):
+    with pytest.raises(DomainError, match="formats must be one of csv, parquet, json, html; got 'xls'"):
         report.save(tmp_path, formats=("xls",))
+    with pytest.raises(DomainError, match="ran must be a dict of texts; got 'fastpriv assess'"):
+        report.save(tmp_path, ran="fastpriv assess")
 
 
 def test_the_summary_rounds_up_and_is_a_page_wide(report):

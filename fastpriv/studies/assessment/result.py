@@ -109,12 +109,11 @@ class _Report(Table):
         The HTML page is written last, and links to the other files; it says what ``ran``, by name.
         """
         for name in validate.sequence("formats", formats, "formats"):
-            if not isinstance(name, str) or name not in FORMATS:
-                raise DomainError(
-                    f"formats must be among {', '.join(FORMATS)}; got {validate.shown(name)}. Choose among these."
-                )
+            validate.choice("formats", name, FORMATS)
         if figure is not None:
             validate.choice("figure", figure, PICTURES)
+        if not isinstance(ran, (Mapping, type(None))):
+            raise DomainError(f"ran must be a dict of texts; got {validate.shown(ran)}. Pass {{'command': 'mine'}}.")
         folder = writable_directory(validate.path("directory", directory))
         paths = []
         for kind in formats:
