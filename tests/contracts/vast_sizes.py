@@ -18,7 +18,7 @@ from fastpriv.base.errors import DomainError, NotConvergedError, SamplingWarning
 
 __all__ = ["CHANNELS", "OTHERS", "QUICK", "SIZES", "USES", "fault_of"]
 
-SIZES = (10**9, 10**12, 2**63, 2**64, 10**400)
+SIZES = (10**9, 2**63, 10**400)
 MEMORY, SECONDS = 4 * 2**30, 10
 
 CHANNELS = {

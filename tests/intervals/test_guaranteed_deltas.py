@@ -8,7 +8,7 @@ import pytest
 from fastpriv import GaussianMixture, hockey_stick_divergence
 from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.sampling.proposals.tilting import hockey_stick_proposal, log_mass_of_larger
-from oracles.counting import allowed
+from misses import assert_few_misses
 
 K, D = 10, 10
 WEIGHTS = np.array([1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 2.0, 1.0, 2.0, 2.0]) / 16.0
@@ -46,13 +46,14 @@ def test_the_bounds_hold_over_many_seeds(row):
     a, b, low, high = HARD[row]
     p, q = law(*a), law(*b)
     for samples in (300, 3000, 30_000):
-        missed = 0
-        for seed in range(200):
+
+        def missed(seed, samples=samples):
             found = hockey_stick_divergence(
                 p, q, 50.0, interval="guaranteed", confidence=0.9, rtol=0.0, max_samples=samples, rng=seed
             )
-            missed += found.lower > high or found.upper < low
-        assert missed <= allowed(200, 0.9), samples
+            return found.lower > high or found.upper < low
+
+        assert_few_misses(missed, range(200), 0.9, 1e-9, f"{samples} samples")
 
 
 def test_the_same_bits_for_any_number_of_threads():
