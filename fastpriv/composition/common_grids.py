@@ -101,7 +101,7 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         finest = math.sqrt(8.0 / (count * (bend / width + least_slope)))
         longest = max(len(loss.masses) for loss, _ in losses) * interval
         finest = max(finest, longest / points, 24.0 * deviation / transformed, _FINEST)
-        vast = longest > 4.0 * points * interval or (interval == _COARSEST and finest >= _VAST)
+        vast = longest > 16.0 * points * interval or (interval == _COARSEST and finest >= _VAST)
         if last or (finest >= 0.5 * interval and wanted >= tail and not vast):
             break
         most = _LARGEST_INTERVAL if vast else interval
