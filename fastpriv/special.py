@@ -1837,8 +1837,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
     new = name.removeprefix("sub")
     if not name.startswith("subsampled_gaussian_") or new not in __all__:
         raise AttributeError(f"module 'fastpriv.special' has no attribute {name!r}")
-    warnings.warn(f"fastpriv.special.{name} is {new}, with sigma before rate; the old name ends with version 2.0.", DeprecationWarning, 2)
-
+    text = f"fastpriv.special.{name} is {new}, with sigma before rate; the old name ends with version 2.0."
+    warnings.warn(text, DeprecationWarning, 2)
     function: Callable[..., Any] = globals()[new]
     if "_noise_" in new:  # of rate, epsilon and delta in both
         return function
