@@ -29,8 +29,6 @@ from ..base.estimate import Estimate, Information, NumberLike, Unit
 from ..base.monotone import monotone
 from ..base.numerics import LOG_2, FloatArray, IndexArray
 
-__all__ = ["AwgnCapacity", "awgn_capacity", "awgn_sigma_from_capacity"]
-
 _BLOCK = 32  # settings of one dimension solved in a row, each from the solution of the one before
 # bound: tested by enclosures/test_awgn_capacity - relative rounding of R = A / sigma and of the unit
 _ROUNDING = 1e-15

@@ -31,8 +31,6 @@ from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, Produc
 from ..kernels import _channel_capacity, _channel_quantities
 from . import interior_point, structured
 
-__all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
-
 _CHANNELS_PER_TASK = 4096  # small channels solved in one task, some milliseconds
 _METHOD = "primal-dual Newton"  # ``method`` of a capacity that Newton's method found
 _METHOD_BY_STRUCTURE = "primal-dual Newton, begun by structure"  # the same, from an input distribution near the best
@@ -48,7 +46,8 @@ _REMEDY = "Give channel one row an input, P(output | input)."  # remedy for an a
 class HasMatrix(Protocol):
     """An object that writes itself out as rows of probabilities."""
 
-    def matrix(self) -> Any: ...
+    def matrix(self) -> Any:
+        """The rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -32,8 +32,6 @@ from ..base.estimate import Estimate, Result
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure
 from ..channels import Channel
 
-__all__ = ["RateDistortion", "rate_distortion"]
-
 _NEW_REPRODUCTIONS = 32  # that join the support in one step: the ones with the largest c_r
 _MAX_STEPS = 500  # Newton steps, far more than convergence takes
 _MAX_HALVINGS = 40  # of the step, until the likelihood rises

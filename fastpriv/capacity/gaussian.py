@@ -40,8 +40,6 @@ from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 from ..divergences.reductions.gaussian_spectra import eigenvalue_bounds, spectrum_of_sum
 
-__all__ = ["GaussianGame", "average_power_capacity", "gaussian_game", "gaussian_information"]
-
 # bound: tested by enclosures/test_gaussian_game - absolute error of subnormal results
 _SUBNORMAL = 5e-323
 # bound: tested by enclosures/test_gaussian_game - relative error of the closed form for one noise level

@@ -29,8 +29,6 @@ from ..channels import AnyChannel, TypeClasses
 from ..mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from ..mechanisms.set_valued import log_expit
 
-__all__ = ["FSUM_LIMIT", "LONG_SUM_ERROR", "accurate_sum", "information", "is_symmetric", "shared_error"]
-
 # bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
 _RATIO_ERROR = 1e-14
 FSUM_LIMIT = 2**16  # terms up to which a sum is taken by math.fsum, which rounds once

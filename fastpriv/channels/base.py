@@ -32,11 +32,6 @@ from . import type_classes as types
 from .likelihoods import COPIES_REMEDY, DefaultLikelihood, ProductLikelihood, validated_powers
 from .matrix_cells import contiguous_cells, largest_gap, logs_of, validated_cells
 
-__all__ = [
-    "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "ProductChannel", "check_countable",
-    "mixed_radix_digits", "sum_or_infinity",
-]
-
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
 _BLOCK_CELLS = 2**20  # cells computed at a time when a column is read from rows, or of a cascade: 8 MiB of doubles
 _CACHED_CELLS = 2**15  # stored cells read at a time: 256 KiB of doubles, which stay in the cache of a core

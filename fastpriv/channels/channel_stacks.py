@@ -18,8 +18,6 @@ from ..kernels import _channel_capacity
 from .base import Channel
 from .matrix_cells import contiguous_cells, validated_cells
 
-__all__ = ["ChannelStack"]
-
 _BLOCK_CELLS = 2**18  # cells checked at a time: 2 MiB of doubles, less than a millisecond
 # Remedy for an array that is no stack.
 _REMEDY = "Pass shape (..., n, m): one row a secret, one column a release."

@@ -25,8 +25,6 @@ from ..base.table import pyarrow
 from .base import MAX_INPUTS, AnyChannel, Channel, ProductChannel
 from .sparse_channels import DefaultChannel, SparseChannel
 
-__all__ = ["read_channel", "write_channel"]
-
 _ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".json")  # of the files that are read and written
 _BLOCK_CELLS = 2**18  # cells written together: 2 MiB of doubles
 _LOG_PREFIX = "log_"  # starts the names of columns where a table holds logarithms

@@ -20,11 +20,6 @@ from ..base.numerics import FloatArray
 from ..base.values import ValueObject
 from .vector_sources import ConcatenatedSource, IndexSource, VectorSource, source_of
 
-__all__ = [
-    "COPIES_REMEDY", "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood",
-    "ShardedLikelihood", "as_likelihood", "validated_powers",
-]
-
 _MAX_EVALUATED = 2**48  # secrets of a function of the secret: a month of 100 cores
 # Remedy for too many copies.
 COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."

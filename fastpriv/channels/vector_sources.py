@@ -24,8 +24,6 @@ from ..base.numerics import FloatArray, IntArray, RealArray
 from ..base.table import pyarrow
 from ..kernels.jit import point_loops
 
-__all__ = ["BLOCK", "ConcatenatedSource", "IndexSource", "VectorSource", "source_of"]
-
 _EVALUATED_AT_ONCE = 2**14  # values of a function; their arrays stay in the cache
 BLOCK = 2**18  # entries: 2 MiB of doubles, the unit of work of all posteriors; results depend on it in the last digits
 

@@ -30,8 +30,6 @@ from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray, exp_excess
 
-__all__ = ["CheckedCurve", "IntegralBracket", "Weight", "integral_of_function", "integral_of_samples"]
-
 # bound: tested by enclosures/test_information_from_curves - relative rounding of any sum of pieces
 _SUM_ERROR = 2e-14  # relative, of any sum of pieces
 # bound: tested by enclosures/test_information_from_curves - relative rounding of the end of a continued chord

@@ -22,8 +22,6 @@ from ..base.estimate import Estimate
 from ..base.monotone import monotone
 from .vocabulary import NOTIONS, OPTIONS, PARAMETERS, Assumption
 
-__all__ = ["DECLARED", "BoundOrPublished", "Conversion", "Form", "Formula", "TightOrPublished", "conversion"]
-
 Arguments = ParamSpec("Arguments")
 Form = Literal["tight", "bound", "as_published"]
 TightOrPublished = Literal["tight", "as_published"]  # the keyword ``form`` of a function with these two formulas

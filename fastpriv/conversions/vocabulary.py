@@ -11,12 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "BALLE_WANG", "BUN_STEINKE", "CANONNE", "DONG_ROTH_SU", "EVERY_PAIR", "FULL_SUPPORT",
-    "HUMPHRIES", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "OPTIONS", "PARAMETERS", "PROVED", "STEINKE",
-    "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
-]
-
 # Papers that several conversions cite
 ZHANG_CHEN = "Zhang and Chen, Bridging privacy and robustness for trustworthy machine learning"
 NGO = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy (2024)"  # cited for LMIP, and LIP from it

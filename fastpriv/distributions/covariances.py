@@ -23,11 +23,6 @@ from ..base.numerics import BoolArray, FloatArray, IndexArray, IntArray
 from ..base.values import is_read_only
 from .packed import MAX_MAGNITUDE
 
-__all__ = [
-    "MAX_ASYMMETRY", "doubtful_matrices", "factors_and_refused", "scaling_exponents", "sigma_rows", "simplest_form",
-    "validated_covariances", "validated_factors", "validated_sigmas",
-]
-
 # bound: none - largest |K_ij - K_ji| relative to sqrt(K_ii K_jj) that is taken for rounding; others are refused
 MAX_ASYMMETRY = 1e-12
 # bound: none - matrices whose least eigenvalue, for unit variances, is below this part of sqrt(d) times the largest

@@ -12,8 +12,6 @@ from ..base.errors import DomainError
 from ..base.files import atomic_write, parse_json, read_npz
 from .mixtures import GaussianMixture
 
-__all__ = ["read_mixture", "write_mixture"]
-
 _KEYS = ("weights", "means", "sigmas", "covariances")  # keys of an archive: the first two, and one of the others
 _ARCHIVE_MAGIC = b"PK"  # first bytes of every zip file, and so of a NumPy archive
 _REMEDY = "Write it with fastpriv.distributions.write_mixture(path, mixture)."  # remedy for a file that is no mixture

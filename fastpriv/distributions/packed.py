@@ -23,11 +23,6 @@ from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray, LongDoubleArray
 from ..kernels import _density, _matrix_product
 
-__all__ = [
-    "MAX_MAGNITUDE", "CommonCoordinates", "Packed", "affine_image", "draw_samples", "log_density",
-    "log_density_information", "mixture_log_density", "pack", "pack_together", "point_rows",
-]
-
 MAX_MAGNITUDE = 1e300  # of a point, a standard deviation, a variance, and of the inverses of the last two
 ISOTROPIC, DIAGONAL, FULL = range(3)  # values of ``Packed.form``
 _BLOCK_NUMBERS = 2**17  # doubles in a temporary array: 1 MiB

@@ -25,11 +25,6 @@ from ..base.numerics import BoolArray, FloatArray, WordArray
 from ..base.values import distinct_rows
 from ..kernels.jit import point_loops
 
-__all__ = [
-    "PointFunction", "Sampler", "check_function", "check_sampler", "function_name", "invalid_values",
-    "point_description", "warn_of_python_cost",
-]
-
 _SHOWN_COORDINATES = 4  # of a point in an error message
 # bound: none - chance of refusing a correct sampler of a discrete distribution, whose samples may repeat
 _MAX_FALSE_REFUSAL = 1e-12

@@ -46,8 +46,6 @@ from ..sampling.statistics.tail_index import tail_verdict
 from ..sampling.stopping import RunOutcome, run
 from .reductions.subspaces import in_common_units, in_diagonal_coordinates, subspace
 
-__all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
-
 Arguments = ParamSpec("Arguments")
 _NO_PARAMETER = np.zeros(1)  # of a term that has none
 _LOG_RARE = math.log(0.3)  # log of a bound of the integral below which samples of P would be wasted

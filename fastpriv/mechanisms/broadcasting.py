@@ -23,8 +23,6 @@ from ..channels import ChannelStack
 from ..distributions import Pmf, PmfStack
 from .gaussian import GaussianMechanism
 
-__all__ = ["broadcasting"]
-
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 

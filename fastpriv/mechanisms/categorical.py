@@ -21,8 +21,6 @@ from ..channels.base import AnyChannel
 from ..channels.likelihoods import DefaultLikelihood
 from ..channels.type_classes import ExtremeLogRatios, RowPair, TypeClasses, distinct_probabilities
 
-__all__ = ["ExponentialMechanism", "RandomizedResponse", "log_mixture", "validated_epsilon"]
-
 _MAX_INT64_SECRETS = 2**63  # more secrets are numbered by Python integers
 
 

@@ -26,8 +26,6 @@ from ..base.values import ValueObject
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..kernels import _gaussian_mechanism
 
-__all__ = ["GaussianMechanism"]
-
 # bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta and
 #    log delta
 _RELATIVE_ERROR = 4e-15  # of the ufuncs gaussian_delta and gaussian_log_delta

@@ -23,8 +23,6 @@ from ..base.monotone import monotone
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from ..base.values import ValueObject
 
-__all__ = ["LaplaceMechanism"]
-
 # bound: tested by kernels/test_laplace_mechanism - relative error of expm1 and log1p here, at most 2 units of rounding
 _RELATIVE_ERROR = 4 * UNIT_ROUNDOFF
 # of the closed form, for ``method``

@@ -28,8 +28,6 @@ from .discrete.abp import PosteriorShifts, is_one_task, posterior_shifts, shifts
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
 from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
 
-__all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MaximumBayesianPrivacy(Result):

@@ -26,8 +26,6 @@ from .discrete.quantities import UNITS, brackets, check_relations
 from .discrete.stack_quantities import quantities
 from .discrete.type_class_quantities import BEST_GUESS, log_ratio_bounds, type_classes
 
-__all__ = ["ChannelSummary", "summary"]
-
 Posteriors: TypeAlias = NDArray[np.float64] | NDArray[np.float32] | str | os.PathLike[str] | None
 
 _AUTOMATIC_WORK = 2**32  # multiplications up to which ABP is computed for all secrets without a request: seconds

@@ -44,9 +44,6 @@ from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["bayes_vulnerability", "ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of",
-           "validated"]
-
 # bound: proved - of numbers in extended precision by some roundings, and of a sum of normal probabilities, below 1
 _LONG_ROUNDING, _GUESS_ROUNDING = 16.0 * float(np.finfo(np.longdouble).eps), 2e-15
 _LEVELS_PER_TASK = 256  # levels of epsilon of one call of the kernel: each takes up to 0.2 ms with a thousand points

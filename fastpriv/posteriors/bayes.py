@@ -22,8 +22,6 @@ from ..channels.subset_likelihoods import SubsetLikelihood
 from ..channels.vector_sources import BLOCK, source_of
 from .result import Options, Posterior
 
-__all__ = ["posterior"]
-
 Path = str | os.PathLike[str]
 LikelihoodLike: TypeAlias = Likelihood | ArrayLike | Path | tuple[Path, str] | Callable[..., Any] | Iterator[ArrayLike]
 PriorLike: TypeAlias = LikelihoodLike | Sequence[LikelihoodLike | None] | None

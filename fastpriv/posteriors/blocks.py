@@ -29,8 +29,6 @@ from ..channels.likelihoods import DenseLikelihood, IndexLikelihood, ShardedLike
 from ..channels.vector_sources import BLOCK, IndexSource, VectorSource, source_of
 from .result import npy_stream
 
-__all__ = ["Block", "BlockTree", "LikelihoodAndPrior", "Node", "PosteriorOutput", "no_secrets"]
-
 # bound: none - blocks in one round of tasks
 _BLOCKS_PER_ROUND = 64  # of streams, whose end is not known in advance
 _BLOCKS_PER_TASK = 8  # where a thread reads its own blocks, so that handing out tasks costs little

@@ -46,8 +46,6 @@ from ..kernels import _posterior
 from .blocks import Block, BlockTree, LikelihoodAndPrior, Node, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
 
-__all__ = ["Evidence", "FirstPassSums", "Pass", "PassSums", "posterior", "two_passes"]
-
 _CONSISTENT = 1e-6  # relative difference of the evidences of both passes beyond which the likelihood has changed
 
 

@@ -26,8 +26,6 @@ from ..distributions import Pmf
 from ..distributions.pmf import grouped_atoms
 from ..kernels import _abp
 
-__all__ = ["gaussian_abp"]
-
 # Nodes per standard deviation. The trapezoidal rule converges geometrically: its error squares with every doubling.
 _DENSITIES = (8, 16, 32, 64, 128)
 # bound: none - relative difference of the rules with all and half the nodes at which doubling ends; heuristic anyway

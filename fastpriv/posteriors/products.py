@@ -31,8 +31,6 @@ from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, defaul
 from .product_jensen_shannon import PosteriorMasses, product_jensen_shannon
 from .result import Options, Posterior, Top, index_array
 
-__all__ = ["posterior"]
-
 _FIXED_POINT_BITS = 1080  # a double is a multiple of 2^-1074
 _DENSE_LIMIT = 2**24  # secrets; a coordinate with more is not expanded into an array (128 MiB)
 

@@ -34,8 +34,6 @@ from .blocks import LikelihoodAndPrior, Node
 from .dense import Pass, PassSums, two_passes
 from .result import Options, Posterior, npy_stream
 
-__all__ = ["posterior"]
-
 _SHARDS_OF_ONE_PART = 64  # unless a number is given: enough for the workers of one machine to end together
 _MAX_ATTEMPTS = 4  # of a shard whose worker dies: nodes of a cluster are taken away now and then
 _FLOATS_OF_ROWS = 13, 6  # of a node of the first pass and of the second

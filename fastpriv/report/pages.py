@@ -29,8 +29,6 @@ from ..base.remedies import shown
 from ..base.version import VERSION
 from ..kernels import _special
 
-__all__ = ["Details", "Pictures", "TextTable", "kind_meanings", "page"]
-
 # What the bounds of an Estimate of each kind say.
 _KIND_MEANINGS = {
     "exact": "The number is a closed form, and the bounds are its rounding error.",

@@ -52,8 +52,6 @@ from .quadrature import (
     rescaled,
 )
 
-__all__ = ["MAX_UNGROUPED", "entropy", "jensen_shannon", "kl_divergence", "mutual_information", "renyi_divergence"]
-
 # bound: none - orders beyond it are refused: their multiples of logarithms leave the range of doubles
 _MAX_ORDER = 1e300
 # bound: none - range / sigma below which nothing is grouped: the kernel takes the variance

@@ -72,11 +72,6 @@ from .independent_factors import (
     product_factors,
 )
 
-__all__ = [
-    "entropy", "hockey_stick_divergence", "hockey_stick_of_blocks", "jensen_shannon", "mutual_information",
-    "renyi_divergence",
-]
-
 _MAX_MASS = 1.00001  # exceeds every total weight, at most 1 + 1e-9, times the rounding of an error bound
 # bound: none - bounds wider than both of these, absolutely and relatively, say no more than a sample would
 _MAX_WIDTH, _MAX_RELATIVE_WIDTH = 1e-3, 1e-2

@@ -48,11 +48,6 @@ from ...base.values import distinct_rows
 from ...distributions import GaussianMixture
 from ..one_dimension.closed_forms import excess, variance_term
 
-__all__ = [
-    "GaussianSpectrum", "eigenvalue_bounds", "equal_covariances", "first_sigmas", "gaussian_spectrum",
-    "renyi_divergence", "spectrum_of_sum",
-]
-
 # bound: proved - half the spacing of extended precision at 1
 _EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2
 _MOST_EXTENDED = 256  # dimensions up to which products of matrices are taken in extended precision

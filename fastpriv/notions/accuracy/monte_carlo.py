@@ -26,8 +26,6 @@ from ...distributions.user_functions import Sampler
 from ...sampling.options import Request
 from ...sampling.statistics.intervals import Interval, analysis_confidence, binomial_interval, student_factor
 
-__all__ = ["MissCounts", "count_misses"]
-
 _BLOCK_SAMPLES, _BLOCK_ENTRIES = 2**14, 2**20  # samples of a block, and their coordinates in all, at most
 _BLOCKS_AT_ONCE = 2**10  # blocks of a secret that are handed out together
 _FEW_ALPHAS = 16  # alphas up to which they are compared one by one

@@ -40,8 +40,6 @@ from .dense_quantities import RowBlocks, is_one_block, is_plain
 from .quantities import brackets
 from .type_class_quantities import type_classes
 
-__all__ = ["ldp_delta", "ldp_delta_of_stack", "lip_delta", "lip_delta_of_stack"]
-
 Curve: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and their errors at levels of epsilon
 
 _BLOCK_CELLS = 2**18  # cells of the rows that are compared in one task: 2 MiB of doubles

@@ -40,11 +40,6 @@ from ...kernels import _channel_blocks, _channel_quantities
 from ...posteriors.blocks import BlockTree, Node
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest, rows_are_enumerable, with_distinct_rows
 
-__all__ = [
-    "KINDS", "NAMES", "ColumnStatistics", "RowBlocks", "RowStatistics", "brackets_from_rows", "column_brackets",
-    "is_one_block", "is_plain", "plain_brackets", "row_brackets", "row_statistics", "wanted",
-]
-
 Task = TypeVar("Task")
 State = tuple[Any, ...]  # sums and extremes of some blocks, which a merger of two of them takes
 Sums = tuple[float, float, float]  # a sum in two parts, and the largest term

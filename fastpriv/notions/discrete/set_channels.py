@@ -68,8 +68,6 @@ from ...mechanisms import SubsetSelection, UnaryEncoding
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
 from .type_class_quantities import BEST_GUESS
 
-__all__ = ["MOST_PAIRED", "SetParameters", "brackets", "expected_changes", "set_parameters"]
-
 _MOST_DISTINCT = 2**21  # distinct prior probabilities: 16 MiB a vector
 _MOST_STEPS = 2**20  # steps of a recurrence over secrets and sizes: a second or so
 MOST_PAIRED = 2048  # distinct prior probabilities, all pairs of which are held: 32 MiB a matrix
