@@ -211,25 +211,26 @@ def _narrow_wide_brackets(
     ``numbers`` are value, lower and upper; ``arrays`` are inputs, outputs and divergences.
     """
     notes, worst = "", gaps.max(axis=1)
-
-    def are_wide() -> BoolArray:
-        limit = max(rtol, _ROUNDING_WIDTH) * np.minimum(1.0, numbers[:, 0])
-        return np.asarray(numbers[:, 2] - numbers[:, 1] > limit)
-
     upper = numbers[:, 2]
     by_rows = worst * np.sqrt(2.0 * upper) > 0.25 * (upper - numbers[:, 1])  # what misses the sum 1 sets the width
-    for i in np.flatnonzero(are_wide() & (upper < _SMALL_CAPACITY) & ~by_rows).tolist():
+    for i in np.flatnonzero(_are_wide(numbers, rtol) & (upper < _SMALL_CAPACITY) & ~by_rows).tolist():
         result = interior_point.nearly_equal_rows(stack[i], gaps[i], rtol, steps, deadline)
         if result is not None and result.upper - result.lower < numbers[i, 2] - numbers[i, 1]:
             numbers[i, :3], notes = result[:3], ", from centred rows"
             for array, row in zip(arrays, (result.p, result.q, result.divergences), strict=True):
                 array[i] = row
-    wide = are_wide()
+    wide = _are_wide(numbers, rtol)
     if (wide & (worst > 0.0)).any():
         largest = float(worst[wide].max())
         notes += f"; wider than rtol, which rows do not allow that miss the sum 1 by up to {largest:.2g}"
     rounded = wide & (worst == 0.0)
     return notes + ("; not converged: wider than rtol by rounding" if rounded.any() else ""), ~rounded
+
+
+def _are_wide(numbers: FloatArray, rtol: float) -> BoolArray:
+    """Which rows of value, lower and upper bound are wider than rtol and rounding let them be."""
+    limit = max(rtol, _ROUNDING_WIDTH) * np.minimum(1.0, numbers[:, 0])
+    return np.asarray(numbers[:, 2] - numbers[:, 1] > limit)
 
 
 def _not_converged(stopped: str, width: float, rtol: float) -> str:
@@ -333,7 +334,7 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
     if not converged.all():
         stopped = f"{int((~converged).sum())} of {len(stack)} stopped" if shape else "stopped"
         method += _not_converged(stopped, float(numbers[:, 3].max()), rtol)
-    wide = converged & (numbers[:, 2] - numbers[:, 1] > max(rtol, _ROUNDING_WIDTH) * np.minimum(1.0, numbers[:, 0]))
+    wide = converged & _are_wide(numbers, rtol)
     if wide.any():
         part, arrays = numbers[wide], (p[wide], q[wide], k[wide])
         notes, met = _narrow_wide_brackets(stack[wide], gaps[wide], part, arrays, rtol, steps, deadline)

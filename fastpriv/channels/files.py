@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import validate
+from ..base import parallel, validate
 from ..base.column_files import open_table
 from ..base.errors import BackendMissingError, DomainError
 from ..base.files import FileArray, atomic_write, parse_json, read_npy_header, read_npz
@@ -176,9 +176,8 @@ def _write_matrix(path: str | os.PathLike[str], ending: str, channel: Channel) -
 
 def _row_blocks(channel: Channel) -> Iterator[Any]:
     """The rows of a dense channel as they are stored, some at a time."""
-    step = max(1, _BLOCK_CELLS // channel.outputs)
-    for start in range(0, channel.inputs, step):
-        yield channel._stored_rows(start, min(start + step, channel.inputs))
+    for part in parallel.blocks(channel.inputs, max(1, _BLOCK_CELLS // channel.outputs)):
+        yield channel._stored_rows(part.start, part.stop)
 
 
 def _ending(file: Path) -> str:

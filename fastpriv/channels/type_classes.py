@@ -214,12 +214,6 @@ class TypeClasses(ValueObject):
         return np.repeat(np.arange(len(self.log_total)), np.diff(self.starts))
 
     @property
-    def log_likelihood(self) -> FloatArray:
-        """Log likelihood of one release of the class under each group, shape (g,)."""
-        largest = np.where(self.log_total == -np.inf, -np.inf, self.log_total - self.log_outputs)
-        return np.asarray(largest[self.classes] + self.log_relative)
-
-    @property
     def log_evidence(self) -> FloatArray:
         """Log of the evidence over the largest likelihood, sum_g mass_g e^(log relative likelihood of g), (c,)."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -39,7 +39,7 @@ from ..sampling.problem import (
     proposal_problem,
 )
 from ..sampling.proposals.local_normal_proposals import local_normals
-from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, renyi_integral_bounds, renyi_proposal
+from ..sampling.proposals.renyi_proposals import renyi_integral_bounds, renyi_proposal
 from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_mass_of_larger
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
@@ -154,7 +154,11 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     if bounds is not None:
         floor, ceiling = (max(end / b, 0.0) for end in (bounds.high, bounds.low))
         if bounds.mixture is not None and bounds.high < _LOG_RARE:
-            candidates.append((_component_pair_problem(p, q, bounds, term), False, bounds.log_scale))
+            # the normals of all pairs of components, over which the integrand has a range that is far from 0
+            problem = proposal_problem(p, q, {bounds.mixture: 1.0}, bounds.log_scale, term)
+            low, high = math.exp(-bounds.rounding_error) / bounds.pairs, math.exp(bounds.rounding_error)
+            problem = replace(problem, integrand=Integrand((term,), low, high))
+            candidates.append((problem, False, bounds.log_scale))
     if pair.both_mixtures and order > 1.0:
         proposal = renyi_proposal(p, q, order, expired=expired)
         if proposal.diverges:
@@ -252,7 +256,8 @@ def _hockey_stick(
     groups = list(_epsilon_groups(p, q, pair, flat[finite], request)) if finite.size else []
     outcomes: list[RunOutcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
-    slack = np.full(flat.size, _log(_weight_gap(p, q)))  # log of what the weights' gap may move an answer by
+    gap = _weight_gap(p, q)
+    slack = np.full(flat.size, math.log(gap) if gap else -math.inf)  # log of what it may move an answer by
     for number, group in enumerate(groups):
         log_scale, proposal, indices = 0.0, group.proposal, finite[group.indices]
         share = 1.0 / (len(groups) - number)
@@ -374,14 +379,6 @@ def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
 # Problems with proposals
 
 
-def _component_pair_problem(p: Any, q: Any, bounds: RenyiIntegralBounds, term: Term) -> SamplingProblem:
-    """Samples of the normals of all pairs of components, over which the integrand has a range that is far from 0."""
-    assert bounds.mixture is not None
-    problem = proposal_problem(p, q, {bounds.mixture: 1.0}, bounds.log_scale, term)
-    low, high = math.exp(-bounds.rounding_error) / bounds.pairs, math.exp(bounds.rounding_error)
-    return replace(problem, integrand=Integrand((term,), low, high))
-
-
 def _tilted_candidates(p: Any, q: Any, proposal: Proposal, term: Term) -> Iterator[SamplingProblem]:
     """The tilted proposal alone and, where this can pay, mixed with normals as narrow as the integrand."""
     alone = proposal_problem(p, q, {proposal.mixture: 1.0}, proposal.log_scale, term)
@@ -427,10 +424,6 @@ def _sampled_pair(p: Any, q: Any, request: Request, *, both: bool) -> tuple[Any,
 def _weight_gap(p: Any, q: Any) -> float:
     """How far weights may be from those of a distribution; samples are of the normalised ones."""
     return 2.0 * sum(side.mass_gap for side in (p, q) if isinstance(side, GaussianMixture))
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf
 
 
 def _of_forced_distribution(problems: list[SamplingProblem], request: Request) -> list[SamplingProblem]:

@@ -21,7 +21,7 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, NumberLike, Unit, with_negative_levels
 from ..base.monotone import monotone
-from ..base.numerics import LARGEST_DOUBLE, BoolArray, FloatArray, next_above, next_below
+from ..base.numerics import LARGEST_DOUBLE, FloatArray, next_above, next_below
 from ..base.values import ValueObject
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..kernels import _gaussian_mechanism
@@ -315,7 +315,7 @@ class GaussianMechanism(ValueObject):
         level = validate.real("epsilon", epsilon, "a number", lambda x: x == x)
         curve = special.gaussian_log_delta if log else special.gaussian_delta
         value, low, high = (np.asarray(curve(r, level)) for r in self._ratio())
-        zero = self._delta_is_zero(level)
+        zero = np.asarray(np.equal(self.sensitivity, 0.0) | np.isposinf(level))  # where delta is exactly 0
         if not log:
             down, up = next_below(low * (1 - _RELATIVE_ERROR), 3), next_above(high * (1 + _RELATIVE_ERROR), 3)
             exact = (high == 0.0) & (low == 0.0) & zero
@@ -325,10 +325,6 @@ class GaussianMechanism(ValueObject):
         lower = np.where(np.isneginf(low), low, down)
         upper = np.where(np.isneginf(high), np.where(zero, -np.inf, -LARGEST_DOUBLE), np.minimum(up, 0.0))
         return value, np.minimum(lower, 0.0), upper
-
-    def _delta_is_zero(self, epsilon: FloatArray) -> BoolArray:
-        """Where delta is exactly 0, by no sensitivity or an infinite epsilon."""
-        return np.asarray((np.asarray(self.sensitivity) == 0.0) | np.isposinf(epsilon))
 
     def _inverse(self, name: str, target: FloatArray, above: np.ufunc, below: np.ufunc) -> Estimate:
         r, low, high = self._ratio()

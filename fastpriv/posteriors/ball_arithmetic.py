@@ -147,9 +147,6 @@ class Ball:
         slope = (np.abs(self.mid) + self.rad) * 0.25 * self.rad
         return Ball(value, slope * _RADIUS_ROUNDING + 8 * UNIT_ROUNDOFF * value + _underflow(value))
 
-    def __repr__(self) -> str:
-        return f"<Ball {self.mid} +- {self.rad}>"
-
 
 def quotient(top: int, bottom: int) -> Ball:
     """Ratio of two natural numbers of any size."""

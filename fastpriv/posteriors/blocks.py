@@ -113,11 +113,7 @@ class LikelihoodAndPrior:
             return Block(number, number * BLOCK, np.log(wide), prior)
 
     def blocks(self) -> Iterator[Block]:
-        """All blocks of any sources, in order."""
-        if self.random_access:
-            assert self.block_count is not None
-            yield from map(self.read, range(self.block_count))
-            return
+        """All blocks of sources that are read from start to end, in order."""
         readers = [source.blocks() for source in self.sources]
         end = object()
         for number in itertools.count():

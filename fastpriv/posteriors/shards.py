@@ -74,7 +74,12 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
     length = inputs.length
     inputs.inspect(inputs.read(0))
     shards = _shard_ranges(inputs.block_count, likelihood.shards, len(likelihood.parts))
-    with _opened_store(options.store, _identity(inputs, len(shards), options.top, out)) as store:
+    identity = {  # what the sums depend on
+        "version": __version__, "computation": "posterior of shards", "secrets": str(length),
+        "number of shards": str(len(shards)), "top": str(options.top), "out": str(out), "data": _fingerprint(inputs),
+    }
+    path = options.store
+    with ResultStore.open(path, identity=identity) if path is not None else ResultStore.temporary(identity) as store:
         report, close = parallel.progress_reporter(options.progress, 2 * len(shards))
 
         def run(work: Pass) -> PassSums:
@@ -175,19 +180,6 @@ def _posterior_of_shard(
         schema = arrow.schema([("posterior", arrow.float64())])
         with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
             yield lambda probabilities: writer.write_table(arrow.table([probabilities], schema=schema))
-
-
-def _opened_store(path: Any, identity: dict[str, str]) -> ResultStore:
-    """The store that is named, or one that ends with the call; its identity says what the sums depend on."""
-    identity = {"version": __version__, **identity}
-    return ResultStore.temporary(identity) if path is None else ResultStore.open(path, identity=identity)
-
-
-def _identity(inputs: LikelihoodAndPrior, shards: int, top: int, out: str | None) -> dict[str, str]:
-    return {
-        "computation": "posterior of shards", "secrets": str(inputs.length), "number of shards": str(shards),
-        "top": str(top), "out": str(out), "data": _fingerprint(inputs),
-    }
 
 
 def _fingerprint(inputs: LikelihoodAndPrior) -> str:
