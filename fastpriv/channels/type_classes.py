@@ -203,9 +203,7 @@ class TypeClasses(ValueObject):
         self._set(
             **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
             starts=np.ascontiguousarray(starts, dtype=np.int64),
-            omitted_mass=float(omitted_mass),
-            gap=float(gap),
-            error=float(error),
+            omitted_mass=float(omitted_mass), gap=float(gap), error=float(error),
         )
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,8 @@ def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
     if not missing and not arrays.keys() & set(_KEYS[2:]):
         missing = ["sigmas or covariances"]
     if missing:
-        raise DomainError(f"file must hold the key {missing[0]}; got {str(file)!r} with {_listed(arrays)}. {_REMEDY}")
+        keys = "the keys " + ", ".join(arrays) if arrays else "no keys"
+        raise DomainError(f"file must hold the key {missing[0]}; got {str(file)!r} with {keys}. {_REMEDY}")
     try:
         return GaussianMixture(
             arrays["weights"], arrays["means"], arrays.get("sigmas"), covariances=arrays.get("covariances")
@@ -164,7 +164,3 @@ def _check_keys(file: Path, keys: list[str]) -> None:
                 f"file must hold no keys but {', '.join(_KEYS)}, each once; got {str(file)!r} with {fault}. "
                 "Rename or remove it."
             )
-
-
-def _listed(keys: Collection[str]) -> str:
-    return "the keys " + ", ".join(keys) if keys else "no keys"

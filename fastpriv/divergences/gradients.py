@@ -226,9 +226,7 @@ def _on_panels(
     return result, sizes
 
 
-def _densities(
-    quantity: str, number: float, logs: list[FloatArray], dx: FloatArray
-) -> list[tuple[float, FloatArray]]:
+def _densities(quantity: str, number: float, logs: list[FloatArray], dx: FloatArray) -> list[tuple[float, FloatArray]]:
     """a, and b where there is a Q, at the nodes: with the factor 0 itself, else a factor and the logarithm."""
     log_p = logs[0]
     if quantity == "entropy":

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base.errors import DomainError, interruption, warned
 from ..base.estimate import Estimate, Unit, stacked
-from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, BoolArray, FloatArray, IndexArray
+from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, FloatArray, IndexArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
 from ..sampling.estimand import Estimand
@@ -280,11 +280,13 @@ def _hockey_stick(
         done[indices] = True
         if outcome.stopped == "interrupted":
             break
-    for group in groups:
+    for group in groups[len(outcomes) :]:  # left out by an interruption: bounded by proposals and smaller epsilons
         log_scale = 0.0 if group.proposal is None else group.proposal.log_scale
+        proved = log_scale if logs else math.exp(min(log_scale, 0.0))
         for index in finite[group.indices]:
-            if not done[index]:  # an interruption left it out
-                _fill_from_smaller_epsilons(estimates, flat, done, index, log_scale, logs)
+            before = done & (flat <= flat[index])
+            most = min(float(estimates[2, before].min(initial=0.0 if logs else 1.0)), proved)
+            estimates[0, index], estimates[2, index] = (most - LOG_2 if logs else 0.5 * most), most
     shape = epsilon.shape
     unit: Unit = "log probability" if logs else "probability"
     if not outcomes:
@@ -334,16 +336,6 @@ def _hockey_stick_estimand(log_scale: float, logs: bool) -> Estimand:
     if log_scale == 0.0:
         return Estimand(lambda mean: mean, 0.0, 1.0)
     return Estimand(lambda mean: np.exp(log_of(mean)), 0.0, 1.0)
-
-
-def _fill_from_smaller_epsilons(
-    estimates: FloatArray, epsilon: FloatArray, done: BoolArray, index: int, log_scale: float, logs: bool
-) -> None:
-    """Bound the divergence at an epsilon without samples by its proposal and by the bounds of smaller epsilons."""
-    before = done & (epsilon <= epsilon[index])
-    proved = log_scale if logs else math.exp(min(log_scale, 0.0))
-    upper = min(float(estimates[2, before].min(initial=0.0 if logs else 1.0)), proved)
-    estimates[0, index], estimates[2, index] = (upper - LOG_2 if logs else 0.5 * upper), upper
 
 
 def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: IndexArray, logs: bool) -> None:

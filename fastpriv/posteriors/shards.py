@@ -73,7 +73,9 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
     assert inputs.length is not None
     length = inputs.length
     inputs.inspect(inputs.read(0))
-    shards = _shard_ranges(inputs.block_count, likelihood.shards, len(likelihood.parts))
+    parts = len(likelihood.parts)
+    number = min(likelihood.shards or (parts if parts > 1 else _SHARDS_OF_ONE_PART), inputs.block_count)
+    shards = [range(*ends) for ends in pairwise(inputs.block_count * i // number for i in range(number + 1))]
     identity = {  # what the sums depend on
         "version": __version__, "computation": "posterior of shards", "secrets": str(length),
         "number of shards": str(len(shards)), "top": str(options.top), "out": str(out), "data": _fingerprint(inputs),
@@ -95,13 +97,6 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
             return two_passes(inputs, run, options.top, {"shards": len(shards)})
         finally:
             close()
-
-
-def _shard_ranges(blocks: int, number: int | None, parts: int) -> list[range]:
-    """Ranges of blocks whose lengths differ by one at most: so many, one for each part, or those of one part."""
-    number = min(number or (parts if parts > 1 else _SHARDS_OF_ONE_PART), blocks)
-    ends = [blocks * i // number for i in range(number + 1)]
-    return [range(start, stop) for start, stop in pairwise(ends)]
 
 
 def _run_pass(

@@ -212,8 +212,7 @@ def sampled_subset_posterior(
             np.array([entry[1] for entry in selected]) / block,
             np.concatenate([entry[2] for entry in selected]),
             np.mean([entry[3][1:] for entry in selected], axis=0) / block,
-            tuple(sorted(best[4].tolist())),
-            float(best[5]),
+            tuple(sorted(best[4].tolist())), float(best[5]),
         )
 
     report, close = parallel.progress_reporter(progress, number)

@@ -123,22 +123,17 @@ def count_misses(
             interrupted = True
         finally:
             results.close()
-        for i in active:
-            _analyse(counts[i], request)
+        for count in (counts[i] for i in active):  # those at an interim analysis: whether to stop
+            if count.samples == count.analyses[count.analysis - 1]:
+                if not request.spends_everything and _excess(count.interval(request), request) <= 1.0:
+                    count.stopped = "target"
+                elif count.analysis == len(count.analyses):
+                    count.stopped = "max_samples"
+                else:
+                    count.analysis += 1
     for count in counts:
         count.stopped = count.stopped or ("interrupted" if interrupted else "max_seconds")
     return counts, not (request.time_budget.affected or interrupted)
-
-
-def _analyse(count: MissCounts, request: Request) -> None:
-    """Decide at an interim analysis whether to stop."""
-    if count.samples == count.analyses[count.analysis - 1]:
-        if not request.spends_everything and _excess(count.interval(request), request) <= 1.0:
-            count.stopped = "target"
-        elif count.analysis == len(count.analyses):
-            count.stopped = "max_samples"
-        else:
-            count.analysis += 1
 
 
 def _misses_of_blocks(
