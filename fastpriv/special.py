@@ -1833,12 +1833,12 @@ for _kernel in _KERNELS:
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """Functions of the sampled Gaussian by their names before 0.5, whose rate stood before sigma, until 1.0."""
+    """Functions of the sampled Gaussian by their names before 1.0, whose rate stood before sigma, until 2.0."""
     new = name.removeprefix("sub")
     if not name.startswith("subsampled_gaussian_") or new not in __all__:
         raise AttributeError(f"module 'fastpriv.special' has no attribute {name!r}")
-    warnings.warn(f"fastpriv.special.{name} is {new}, with sigma before rate, from 0.5 on.", DeprecationWarning, 2)
-
+    text = f"fastpriv.special.{name} is {new}, with sigma before rate; the old name ends with version 2.0."
+    warnings.warn(text, DeprecationWarning, 2)
     function: Callable[..., Any] = globals()[new]
     if "_noise_" in new:  # of rate, epsilon and delta in both
         return function

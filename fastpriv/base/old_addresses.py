@@ -1,7 +1,7 @@
 """Short addresses of packages: ``fastpriv.membership`` has the names of ``fastpriv.studies.membership``, and so on.
 
 A finder answers ``from fastpriv.membership import Panel``; names are looked up in the packages that define them. Names
-that were at the top of ``fastpriv`` before 0.5 are answered there with a warning until 1.0.
+that were at the top of ``fastpriv`` before 1.0 are answered there with a warning until 2.0.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def formerly_at_the_top(name: str) -> Any:
     for package, names in _FORMERLY_AT_THE_TOP.items():
         if name in names.split():
             warnings.warn(
-                f"fastpriv.{name} is fastpriv.{package}.{name} now; the old address ends with version 1.0.",
+                f"fastpriv.{name} is fastpriv.{package}.{name} now; the old address ends with version 2.0.",
                 DeprecationWarning, stacklevel=3,
             )
             return getattr(module(package), name)

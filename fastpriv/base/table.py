@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from . import validate
 from .errors import BackendMissingError, DomainError
 from .escaping import escape_invisible
@@ -32,6 +34,11 @@ __all__ = [
 CellType = Literal["text", "category", "number", "integer", ""]
 # The types of Parquet.
 _ARROW_TYPES = {"text": "string", "category": "string", "number": "float64", "integer": "int64"}
+# What stands for characters with a meaning of their own in LaTeX.
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+})
 
 
 class Table:
@@ -91,6 +98,16 @@ class Table:
             yield (",\n  " if index else "\n  ") + json.dumps(json_safe(row))
         yield "\n ]\n}\n"
 
+    def to_latex(self, columns: Sequence[str] | None = None, digits: int = 4) -> str:
+        """Columns, by default all, in LaTeX (package booktabs); bounds are rounded outward to so many digits."""
+        known, places = tuple(self.column_types()), validate.count("digits", digits, 1, 17)
+        wanted = known if columns is None else validate.sequence("columns", columns, "names of columns")
+        names = [validate.choice("columns", name, known) for name in wanted]
+        rows = [[_latex_cell(name, row[name], places) for name in names] for row in self.named_rows()]
+        lines = [r" & ".join(row) + r" \\" for row in [[_latex_text(name) for name in names], *rows]]
+        middle = "\n".join([lines[0], r"\midrule", *lines[1:]])
+        return f"\\begin{{tabular}}{{{'l' * len(names)}}}\n\\toprule\n{middle}\n\\bottomrule\n\\end{{tabular}}\n"
+
     def write_files(self, folder: Path, stem: str) -> list[Path]:
         """Write CSV, JSON and, with pyarrow, Parquet files of this stem; return their paths."""
         endings = ("csv", "json", "parquet") if find_spec("pyarrow") else ("csv", "json")
@@ -110,6 +127,21 @@ class Table:
 
     def _head(self) -> dict[str, Any]:
         return {"fastpriv": VERSION} | self.metadata()
+
+
+def _latex_text(text: str) -> str:
+    return escape_invisible(text).translate(_LATEX)
+
+
+def _latex_cell(name: str, cell: Any, digits: int) -> str:
+    """A cell, of a number the digits rounded to the outside where the column is of bounds."""
+    if cell is None or cell != cell:
+        return ""
+    if not isinstance(cell, (float, np.floating)):
+        return _latex_text(str(cell))
+    rounded = rounded_down if name.endswith("lower") else rounded_up if name.endswith("upper") else "{:.{}g}".format
+    mantissa, _, exponent = rounded(float(cell), digits).replace("inf", r"\infty").partition("e")
+    return f"${mantissa} \\times 10^{{{int(exponent)}}}$" if exponent else f"${mantissa}$"
 
 
 def table_path(name: str, path: str | os.PathLike[str]) -> Path:

@@ -2,4 +2,4 @@
 
 __all__ = ["VERSION"]
 
-VERSION = "0.4.0"  # as in pyproject.toml, CITATION.cff and CHANGELOG.md
+VERSION = "1.0.0"  # as in pyproject.toml, CITATION.cff and CHANGELOG.md

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 from ..base.errors import DomainError
@@ -33,6 +34,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--store", metavar="FILE", help="where finished cells are kept; what is there is not computed again")
     add("--fresh", action="store_true", help="empty the store first")
     add("--out", metavar="FILE", help="the table, .parquet or .csv (default: CSV on standard output without --store)")
+    add("--figure", metavar="FILE", help="draw the numbers with their bounds into this .png, .svg or .pdf")
+    add("--x", metavar="NAME", help="the setting on the axis of the figure (default: the first)")
+    add("--hue", metavar="NAME", help="the setting that tells the curves of the figure apart")
     add("--status", metavar="STORE", help="how far the sweep of this store is, also while it runs")
     add("--shard", metavar="I/N", help="the I-th of N parts, I from 1, with a store of its own")
     add("--merge", metavar="STORE", nargs="+", default=[], help="copy the cells of the stores of shards; compute none")
@@ -59,8 +63,12 @@ def run(args: argparse.Namespace) -> int:
         return _print_status(args)
     if args.spec is None:
         raise DomainError("SPEC must be given; got none. Pass a TOML file or a quantity; --list names all.")
-    from ..base.files import json_safe
+    from ..base.files import check_writable_file, json_safe, picture_kind, write_picture
     from ..sweeps.runs import sweep
+
+    if args.figure is not None:
+        picture_kind("--figure", args.figure)
+        check_writable_file(args.figure)
 
     out = None if args.out in (None, "-") else args.out
     result = sweep(
@@ -68,6 +76,9 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed, store=args.store, resume=not args.fresh, out=out, shard=_shard(args.shard), merge=args.merge,
         n_jobs=args.n_jobs, progress=not args.quiet,
     )
+    if args.figure is not None:
+        ax = result.plot(args.x or result.settings.names[0], args.hue)
+        write_picture(Path(args.figure), ax.figure, 150)
     whole = out is None and (args.out == "-" or args.store is None)
     if args.json:
         content = result.to_dict() if whole else result.metadata()
@@ -75,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     elif whole:
         result.print_csv(sys.stdout)
     elif not args.quiet:
-        where = ", ".join(filter(None, (args.store, out)))
+        where = ", ".join(filter(None, (args.store, out, args.figure)))
         print_text(f"{len(result):,} cells, {result.failed:,} failed. Written: {where}\n")
     error = next(result.errors(), None)
     if error is not None and not args.quiet:

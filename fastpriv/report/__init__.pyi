@@ -17,3 +17,4 @@ from .pages import kind_meanings as kind_meanings
 from .pages import page as page
 from .profile_panels import composed_profile as composed_profile
 from .profile_panels import profile as profile
+from .sweep_panels import sweep as sweep

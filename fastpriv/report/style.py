@@ -191,7 +191,7 @@ def _label_logarithmic(axis: Any) -> None:
     if high < 1.5 * low:
         low, high = 0.4 * math.sqrt(low * high), 2.5 * math.sqrt(low * high)
         axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
-    decades = math.log10(high / low)
+    decades = math.log10(high) - math.log10(low)
     axis.set_minor_formatter(NullFormatter())
     if decades <= _LINEAR_DECADES:
         axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))

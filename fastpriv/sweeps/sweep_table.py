@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +199,10 @@ class SweepTable(Table):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table to a file whose ending, ``.parquet`` or ``.csv``, gives the format; return its path."""
         return write_table(self, path)
+
+    def plot(self, x: str, hue: str | None = None, **keywords: Any) -> Any:
+        """Draw the numbers over a setting with their bounds, by ``figures.sweep``, which has the keywords too."""
+        return import_module("fastpriv.report").sweep(self, x, hue, **keywords)  # which is built on this room
 
     def __len__(self) -> int:
         return self.settings.count

@@ -77,11 +77,13 @@ def imports_of_others(root, owners):
     return wrong
 
 
-def test_two_modules_call_what_is_built_on_them():
-    """By its public name, when they are called: a channel of a file, and the composition of independent coordinates."""
+def test_three_modules_call_what_is_built_on_them():
+    """By its public name, when they are called: a channel of a file, a composition of coordinates, a picture."""
     callers = [path.relative_to(ROOT).as_posix() for path in sources(ROOT)
                if 'import_module("fastpriv' in path.read_text()]
-    assert set(callers) == {"channels/files.py", "divergences/reductions/factored_quantities.py"}
+    assert set(callers) == {
+        "channels/files.py", "divergences/reductions/factored_quantities.py", "sweeps/sweep_table.py",
+    }
 
 
 def test_every_room_has_a_layer_and_every_layer_its_rooms():

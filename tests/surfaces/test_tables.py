@@ -71,6 +71,27 @@ def test_parquet_has_the_types_of_the_columns(tmp_path, rows):
     assert json.loads(found.schema.metadata[b"fastpriv"]) == {"fastpriv": fastpriv.__version__, "limit": "inf"}
 
 
+class Bounds(Masses):
+    def column_types(self):
+        return {"a_lower": "number", "a_upper": "number", "x_%": "text"}
+
+
+def test_latex_rounds_bounds_outward_and_escapes_texts():
+    table = Bounds(((0.12345, 0.12341, "50 % \\a~b^c{}"), (-math.inf, 1.0000001e-7, None), (math.nan, 2.0, "")))
+    assert table.to_latex().splitlines() == [
+        r"\begin{tabular}{lll}", r"\toprule", r"a\_lower & a\_upper & x\_\% \\", r"\midrule",
+        r"$0.1234$ & $0.1235$ & 50 \% \textbackslash{}a\textasciitilde{}b\textasciicircum{}c\{\} \\",
+        r"$-\infty$ & $1.001 \times 10^{-7}$ &  \\", r" & $2$ &  \\", r"\bottomrule", r"\end{tabular}",
+    ]
+    assert table.to_latex(["a_upper"], digits=2).splitlines()[2:6] == [
+        r"a\_upper \\", r"\midrule", r"$0.13$ \\", r"$1.1 \times 10^{-7}$ \\",
+    ]
+    with pytest.raises(fastpriv.DomainError, match="columns must be one of a_lower, a_upper, x_%; got 'b'"):
+        table.to_latex(["b"])
+    with pytest.raises(fastpriv.DomainError, match="digits must be"):
+        table.to_latex(digits=0)
+
+
 @pytest.mark.parametrize("rows", [ROWS, ROWS[1:2], ()])
 def test_frame_has_numbers_as_doubles(rows):
     pytest.importorskip("pandas")

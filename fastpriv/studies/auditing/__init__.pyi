@@ -7,3 +7,4 @@ from .lower_bounds import audit_gaussian_dp as audit_gaussian_dp
 from .lower_bounds import audit_p_value as audit_p_value
 from .score_audits import ScoreAudit as ScoreAudit
 from .score_audits import audit_scores as audit_scores
+from .score_audits import hockey_stick_of_samples as hockey_stick_of_samples
