@@ -19,7 +19,7 @@ __all__ = [
     "SQRT_LOG_2_ABOVE", "UNIT_ROUNDOFF", "BoolArray", "FloatArray", "IndexArray", "IntArray", "LongDoubleArray",
     "RealArray", "WordArray", "artanh_remainder", "bennett", "doubles_around", "enclosure", "exp_excess",
     "jensen_shannon_generator", "log_sum_exp", "next_above", "next_below", "reconcile_bounds", "rounded_down",
-    "rounded_outward", "rounded_up", "two_sum",
+    "rounded_outward", "rounded_up", "scaled_exponential", "two_sum",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -154,6 +154,14 @@ def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
+
+
+def scaled_exponential(value: float, exponent: float) -> float:
+    """value e^exponent of a number of at least 0 or an integer of any size, infinite where it overflows."""
+    if value <= 0:
+        return 0.0
+    logarithm = math.log(value) + exponent
+    return math.exp(logarithm) if logarithm < 709.0 else math.inf
 
 
 def log_sum_exp(terms: FloatArray, axis: int = -1) -> Any:

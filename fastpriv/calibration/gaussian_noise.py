@@ -37,11 +37,6 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..notions import lip_curves, pointwise_lmip
 from .root_search import Evaluation, Level, least_sigma, validated_rtol
 
-__all__ = [
-    "sigma_from_cd_lmip", "sigma_from_ci_lmip", "sigma_from_ldp", "sigma_from_ldp_log_delta", "sigma_from_lip",
-    "sigma_from_lip_log_delta", "sigma_from_pointwise_lmip",
-]
-
 _LARGEST_RATIO = 1e150  # of distances to sigma: its square is a double
 _BELOW_ONE = 1 - UNIT_ROUNDOFF  # the largest double below 1
 # bound: tested by enclosures/test_calibration - a smaller target counts as 0; a fortieth of it is still above 0

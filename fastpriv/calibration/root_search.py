@@ -22,8 +22,6 @@ from ..base.inverse import RootSearch
 from ..base.numerics import BoolArray, FloatArray
 from ..base.parallel import blocks, ordered_map
 
-__all__ = ["Evaluation", "Level", "least_sigma", "validated_rtol"]
-
 _BLOCK_TARGETS = 16  # targets in one task: each starts from what its neighbour found
 # bound: none - the range of sigma that is searched: the standard deviations that a mixture takes
 _LEAST, _MOST = 1e-300, 1e300

@@ -28,8 +28,7 @@ from ..base import parallel, validate
 from ..base.estimate import Estimate, Information, NumberLike, Unit
 from ..base.monotone import monotone
 from ..base.numerics import LOG_2, FloatArray, IndexArray
-
-__all__ = ["AwgnCapacity", "awgn_capacity", "awgn_sigma_from_capacity"]
+from ..kernels import _awgn
 
 _BLOCK = 32  # settings of one dimension solved in a row, each from the solution of the one before
 # bound: tested by enclosures/test_awgn_capacity - relative rounding of R = A / sigma and of the unit
@@ -292,15 +291,11 @@ class _SolvedSetting:
 
 def _solve(d: float, radius: float, rtol: float, start: Any = None) -> _SolvedSetting:
     """C(d, R) to relative width ``rtol``; ``start`` is the ``state`` of a neighbouring setting."""
-    from ..kernels import _awgn
-
     return _solved_setting(_awgn.solve(d, radius, rtol - _RESERVED, start), radius)
 
 
 def _solved_setting(state: Any, radius: float) -> _SolvedSetting:
     """A solution of the kernel with its input in full and its method in words."""
-    from ..kernels import _awgn
-
     value, lower, upper, slope, method, evaluations = state.numbers
     radii, probabilities = state.spheres
     words = [name for bit, name in (
@@ -326,8 +321,6 @@ def _solve_all(
     d: FloatArray, a: FloatArray, s: FloatArray, rtol: float, n_jobs: int | None, progress: parallel.Progress
 ) -> _SolvedArray:
     """Solve the settings of three flat arrays, equal ones once, in ascending order of R = a/s for each dimension."""
-    from ..kernels import _awgn
-
     radius = a / s
     log_radius = np.log(a, out=np.full(a.shape, -np.inf), where=a > 0) - np.log(s)
     order = np.lexsort((log_radius, radius, d))
@@ -371,8 +364,6 @@ def _solve_all(
 
 def _start(state: Any, distance: float) -> Any:
     """The state of another setting if it is a start: in large balls the input near the edge is the same for every R."""
-    from ..kernels import _awgn
-
     near = state is not None and (abs(distance) <= _NEIGHBOUR or state.numbers[4] & _awgn.BALL)
     return state if near else None
 
@@ -422,8 +413,6 @@ def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> 
 
 def _bracket(d: float, radius: float, rtol: float, start: Any) -> tuple[float, float]:
     """Bounds, widened if they are wider than ``rtol``, since another start may give wider ones."""
-    from ..kernels import _awgn
-
     solution = _solve(d, radius, rtol, start)
     width = solution.upper - solution.lower
     margin = 0.0 if width <= rtol * solution.lower or radius < _awgn.SMALLEST_RADIUS else width

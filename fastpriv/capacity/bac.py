@@ -20,8 +20,6 @@ from ..base.estimate import Estimate, Information, NumberLike
 from ..base.monotone import Ends, monotone
 from ..base.numerics import FloatArray
 
-__all__ = ["bac_capacity", "binary_entropy"]
-
 # bound: tested by kernels/test_binary_channel - relative error of the capacity
 _CAPACITY_ERROR = 4e-15
 # bound: tested by kernels/test_binary_channel - relative error of the binary entropy

@@ -31,8 +31,6 @@ from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, Produc
 from ..kernels import _channel_capacity, _channel_quantities
 from . import interior_point, structured
 
-__all__ = ["ChannelCapacity", "channel_capacity", "maximal_leakage"]
-
 _CHANNELS_PER_TASK = 4096  # small channels solved in one task, some milliseconds
 _METHOD = "primal-dual Newton"  # ``method`` of a capacity that Newton's method found
 _METHOD_BY_STRUCTURE = "primal-dual Newton, begun by structure"  # the same, from an input distribution near the best
@@ -48,7 +46,8 @@ _REMEDY = "Give channel one row an input, P(output | input)."  # remedy for an a
 class HasMatrix(Protocol):
     """An object that writes itself out as rows of probabilities."""
 
-    def matrix(self) -> Any: ...
+    def matrix(self) -> Any:
+        """The rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -212,25 +211,26 @@ def _narrow_wide_brackets(
     ``numbers`` are value, lower and upper; ``arrays`` are inputs, outputs and divergences.
     """
     notes, worst = "", gaps.max(axis=1)
-
-    def are_wide() -> BoolArray:
-        limit = max(rtol, _ROUNDING_WIDTH) * np.minimum(1.0, numbers[:, 0])
-        return np.asarray(numbers[:, 2] - numbers[:, 1] > limit)
-
     upper = numbers[:, 2]
     by_rows = worst * np.sqrt(2.0 * upper) > 0.25 * (upper - numbers[:, 1])  # what misses the sum 1 sets the width
-    for i in np.flatnonzero(are_wide() & (upper < _SMALL_CAPACITY) & ~by_rows).tolist():
+    for i in np.flatnonzero(_are_wide(numbers, rtol) & (upper < _SMALL_CAPACITY) & ~by_rows).tolist():
         result = interior_point.nearly_equal_rows(stack[i], gaps[i], rtol, steps, deadline)
         if result is not None and result.upper - result.lower < numbers[i, 2] - numbers[i, 1]:
             numbers[i, :3], notes = result[:3], ", from centred rows"
             for array, row in zip(arrays, (result.p, result.q, result.divergences), strict=True):
                 array[i] = row
-    wide = are_wide()
+    wide = _are_wide(numbers, rtol)
     if (wide & (worst > 0.0)).any():
         largest = float(worst[wide].max())
         notes += f"; wider than rtol, which rows do not allow that miss the sum 1 by up to {largest:.2g}"
     rounded = wide & (worst == 0.0)
     return notes + ("; not converged: wider than rtol by rounding" if rounded.any() else ""), ~rounded
+
+
+def _are_wide(numbers: FloatArray, rtol: float) -> BoolArray:
+    """Which rows of value, lower and upper bound are wider than rtol and rounding let them be."""
+    limit = max(rtol, _ROUNDING_WIDTH) * np.minimum(1.0, numbers[:, 0])
+    return np.asarray(numbers[:, 2] - numbers[:, 1] > limit)
 
 
 def _not_converged(stopped: str, width: float, rtol: float) -> str:
@@ -334,7 +334,7 @@ def _solve_cells(channel: Any, rtol: float, steps: int, deadline: float, n_jobs:
     if not converged.all():
         stopped = f"{int((~converged).sum())} of {len(stack)} stopped" if shape else "stopped"
         method += _not_converged(stopped, float(numbers[:, 3].max()), rtol)
-    wide = converged & (numbers[:, 2] - numbers[:, 1] > max(rtol, _ROUNDING_WIDTH) * np.minimum(1.0, numbers[:, 0]))
+    wide = converged & _are_wide(numbers, rtol)
     if wide.any():
         part, arrays = numbers[wide], (p[wide], q[wide], k[wide])
         notes, met = _narrow_wide_brackets(stack[wide], gaps[wide], part, arrays, rtol, steps, deadline)

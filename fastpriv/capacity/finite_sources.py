@@ -32,8 +32,6 @@ from ..base.estimate import Estimate, Result
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IndexArray, enclosure
 from ..channels import Channel
 
-__all__ = ["RateDistortion", "rate_distortion"]
-
 _NEW_REPRODUCTIONS = 32  # that join the support in one step: the ones with the largest c_r
 _MAX_STEPS = 500  # Newton steps, far more than convergence takes
 _MAX_HALVINGS = 40  # of the step, until the likelihood rises
@@ -223,10 +221,11 @@ class _Problem:
                 break
             tried = self.solve(steepness, high.weights)
             low, high = (low, tried) if tried.distortion <= level else (tried, high)
-        return low, high, _mixing_weight(low, high, level)
+        fall = low.distortion - high.distortion
+        return low, high, min(max((low.distortion - level) / fall, 0.0), 1.0) if fall > 0.0 else 1.0
 
-    def _mixture(self, low: _SlopeSolution, high: _SlopeSolution, weight: float) -> RateDistortion:
-        """The mixture of two channels, ``weight`` of it from ``high``, as the caller gets it."""
+    def checked(self, low: _SlopeSolution, high: _SlopeSolution, weight: float) -> RateDistortion:
+        """The mixture of two channels, ``weight`` of it from ``high``, if the bounds of both met."""
         cells = weight * self._channel(high) + (1 - weight) * self._channel(low)
         used = np.flatnonzero(cells.any(axis=0))
         cells = np.ascontiguousarray(cells[:, used] / cells[:, used].sum(axis=1, keepdims=True))
@@ -242,14 +241,10 @@ class _Problem:
         spread = max(low.slope, high.slope) * (upper - lower)  # rounding of the mean distortions of the two channels
         rate_upper = max(chord + 2 * spread + 8 * UNIT_ROUNDOFF * (abs(chord) + high.slope * upper), rate_lower)
         steepest = max(low, high, key=lambda part: part.slope)
-        return RateDistortion(
+        point = RateDistortion(
             _certified(rate_lower, rate_upper), distortion, _certified(steepest.lower, steepest.upper), steepest.slope,
             Channel(cells), used,
         )
-
-    def checked(self, low: _SlopeSolution, high: _SlopeSolution, weight: float) -> RateDistortion:
-        """Their mixture, if the bounds of both met."""
-        point = self._mixture(low, high, weight)
         gap = max(low.gap, high.gap)
         if gap <= self.atol:
             return point
@@ -358,10 +353,3 @@ def _line_search(theta: FloatArray, before: FloatArray, after: FloatArray) -> fl
                 return length
             length *= 0.5
     return 0.0
-
-
-def _mixing_weight(low: _SlopeSolution, high: _SlopeSolution, level: float) -> float:
-    """Part of the channel of the larger slope in the mixture whose mean distortion is the level."""
-    if low.distortion <= high.distortion:
-        return 1.0
-    return min(max((low.distortion - level) / (low.distortion - high.distortion), 0.0), 1.0)

@@ -40,8 +40,6 @@ from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 from ..divergences.reductions.gaussian_spectra import eigenvalue_bounds, spectrum_of_sum
 
-__all__ = ["GaussianGame", "average_power_capacity", "gaussian_game", "gaussian_information"]
-
 # bound: tested by enclosures/test_gaussian_game - absolute error of subnormal results
 _SUBNORMAL = 5e-323
 # bound: tested by enclosures/test_gaussian_game - relative error of the closed form for one noise level
@@ -112,7 +110,11 @@ def gaussian_information(signal: ArrayLike, noise: ArrayLike, *, unit: Informati
     i = np.arange(dimension)
     diagonal_pairs = ~((x != 0) | (y != 0))[:, ~np.eye(dimension, dtype=bool)].any(axis=1)
     numbers[:, diagonal_pairs] = _diagonal_information(x[diagonal_pairs][:, i, i], y[diagonal_pairs][:, i, i])
-    exposed, y = _noiseless_coordinates(x, y)
+    noiseless = y[:, i, i] == 0
+    exposed = (noiseless & (x[:, i, i] > 0)).any(axis=1)  # with a coordinate with signal and no noise
+    if noiseless.any():  # coordinates with neither get noise 1
+        y = y.copy()
+        y[:, i, i] = np.where(noiseless, 1.0, y[:, i, i])
     for j in np.flatnonzero(~exposed & ~diagonal_pairs).tolist():
         row = _of_regular_noise(x[j], y[j])
         if row is None:
@@ -282,17 +284,6 @@ def _diagonal_information(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.stack([value, *_nonnegative_bounds(value, error, ~x.any(axis=1))])
 
 
-def _noiseless_coordinates(x: FloatArray, y: FloatArray) -> tuple[BoolArray, FloatArray]:
-    """Which pairs have a coordinate with signal and no noise; coordinates with neither get noise 1."""
-    i = np.arange(x.shape[-1])
-    noiseless = y[:, i, i] == 0
-    exposed = (noiseless & (x[:, i, i] > 0)).any(axis=1)
-    if noiseless.any():
-        y = y.copy()
-        y[:, i, i] = np.where(noiseless, 1.0, y[:, i, i])
-    return exposed, y
-
-
 def _of_regular_noise(x: Any, y: FloatArray) -> tuple[float, float, float] | None:
     """Value, lower and upper, 0 and infinity where nothing is proved; None where K_Y is singular to rounding."""
     if not x.any():
@@ -384,9 +375,9 @@ def _broadcast_pair(first: FloatArray, second: FloatArray) -> tuple[FloatArray, 
     return signal, noise
 
 
-def _scaled(k: FloatArray, rows: IntArray, shift: Any = 0) -> FloatArray:
-    """K_ij 2^(-rows_i - rows_j - 2 shift), exact but for underflow."""
-    power = -(rows[..., :, None] + rows[..., None, :] + 2 * np.asarray(shift)[..., None, None])
+def _scaled(k: FloatArray, rows: IntArray) -> FloatArray:
+    """K_ij 2^(-rows_i - rows_j), exact but for underflow."""
+    power = -(rows[..., :, None] + rows[..., None, :])
     return np.asarray(np.ldexp(k, np.clip(power, -_MAX_SHIFT, _MAX_SHIFT).astype(np.int32)))
 
 

@@ -47,8 +47,6 @@ from ..kernels import _channel_capacity
 from ..mechanisms import GeometricMechanism
 from ..mechanisms.geometric import geometric_smoothing
 
-__all__ = ["InputDistribution", "certified_bounds", "geometric_input", "is_geometric", "nearly_equal_rows", "solve"]
-
 _UNCOUPLED_SUM = 1e-3  # sum of p/s |B|^2 over the inputs whose coupling the matrix leaves out
 _STEP_FRACTION = 0.995  # of the longest step that keeps p and s positive, as is usual in interior-point methods
 _PATIENCE = 10  # steps without a tenth less width after which the solver stops

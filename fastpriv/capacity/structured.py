@@ -24,12 +24,10 @@ import math
 
 import numpy as np
 
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, exp_excess
 from ..channels import AnyChannel, TypeClasses
 from ..mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from ..mechanisms.set_valued import log_expit
-
-__all__ = ["FSUM_LIMIT", "LONG_SUM_ERROR", "accurate_sum", "information", "is_symmetric", "shared_error"]
 
 # bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
 _RATIO_ERROR = 1e-14
@@ -67,7 +65,7 @@ def information(profiles: TypeClasses, *, shared_error: float = 0.0, gap: float 
         inner = np.where(small, y, 0.0)
         falling = mass * (1.0 + np.where(np.isneginf(y), 0.0, np.exp(y) * (y - 1.0)))
         rising = joint * (y + np.expm1(-y))
-        terms = np.where(small, joint * _expm1_minus_x(-inner), np.where(y < 0, falling, rising))
+        terms = np.where(small, joint * exp_excess(-inner), np.where(y < 0, falling, rising))
         size = np.where(np.isfinite(y), np.abs(y), 0.0)
         sensitivity = joint * np.where(y > 1.0, 1.0, 1.7 * size)
     tilt = np.abs(profiles.log_relative[live])
@@ -92,11 +90,3 @@ def information(profiles: TypeClasses, *, shared_error: float = 0.0, gap: float 
 def accurate_sum(terms: FloatArray) -> float:
     """The sum of terms of at least 0: rounded once, or right to ``LONG_SUM_ERROR`` for more than ``FSUM_LIMIT``."""
     return math.fsum(terms.tolist()) if terms.size <= FSUM_LIMIT else float(np.sum(terms))
-
-
-def _expm1_minus_x(x: FloatArray) -> FloatArray:
-    """e^x - 1 - x for |x| <= 1/2."""
-    total = np.zeros_like(x)
-    for i in range(17, 2, -1):
-        total = (1.0 + total) * x / i
-    return np.asarray(0.5 * x * x * (1.0 + total))

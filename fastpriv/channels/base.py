@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..base import random_streams, validate
+from ..base import parallel, random_streams, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.files import FileArray, changed_file, memory_mapped_file
 from ..base.numerics import FloatArray, RealArray
@@ -31,11 +31,6 @@ from ..kernels import _matrix_product
 from . import type_classes as types
 from .likelihoods import COPIES_REMEDY, DefaultLikelihood, ProductLikelihood, validated_powers
 from .matrix_cells import contiguous_cells, largest_gap, logs_of, validated_cells
-
-__all__ = [
-    "ENUMERABLE_CELLS", "MAX_INPUTS", "AnyChannel", "Channel", "ProductChannel", "check_countable",
-    "mixed_radix_digits", "sum_or_infinity",
-]
 
 ENUMERABLE_CELLS = 2**20  # cells; a channel without structure of its own is enumerated up to this size (8 MiB)
 _BLOCK_CELLS = 2**20  # cells computed at a time when a column is read from rows, or of a cascade: 8 MiB of doubles
@@ -162,10 +157,7 @@ class AnyChannel(ValueObject):
         """
         index = self._output_index(output)
         validate.memory("column", min(self.inputs * 8, 2**1000), "Use a channel with fewer secrets.")
-        step = max(1, _BLOCK_CELLS // self.outputs)
-        return np.concatenate(
-            [self._rows(i, min(i + step, self.inputs), True)[:, index] for i in range(0, self.inputs, step)]
-        )
+        return np.concatenate([self._rows(part.start, part.stop, True)[:, index] for part in _row_blocks(self)])
 
     def _output_index(self, output: Any) -> int:
         return validate.count("output", output, 0, self.outputs - 1)
@@ -221,7 +213,27 @@ class AnyChannel(ValueObject):
             For a matrix that is not row-stochastic, labels that are not natural numbers, a step for another number of
             releases, and a dense result that does not fit in memory.
         """
-        return _cascade(self, post)
+        if isinstance(post, AnyChannel):
+            second: AnyChannel = post
+        else:
+            step = validate.array("post", post)
+            if step.ndim == 1:
+                return _relabelled(self, step)
+            second = validate.with_argument_name("matrix", "post", lambda: Channel(step))
+        if second.inputs != self.outputs:
+            raise ShapeError(
+                f"post must take the {validate.shown(self.outputs)} releases of the channel before it; got one of "
+                f"{validate.shown(second.inputs)} secrets. Pass one row a release."
+            )
+        closed = self._closed_cascade(second)
+        if closed is not None:
+            return closed
+        cells = _empty_cells(self.inputs, second.outputs, second.inputs)
+        transposed = np.ascontiguousarray(np.asarray(second.matrix(), dtype=np.float64).T)
+        for part in _row_blocks(self):
+            cells[part] = _matrix_product.product(self.rows(part.start, part.stop), transposed)
+        cells.setflags(write=False)
+        return Channel(cells)
 
     def _closed_cascade(self, step: AnyChannel) -> AnyChannel | None:
         """The cascade within this family, or None where the family is not closed under the step."""
@@ -335,17 +347,18 @@ class Channel(AnyChannel):
 
     def __init__(self, matrix: ArrayLike, *, log: bool = False) -> None:
         logs = validate.flag("log", log)
-        cells = _validated_matrix(matrix)
+        array = validated_cells("matrix", matrix, "numbers", "Pass shape (n, m).", stacked=False)
+        may_share = isinstance(matrix, np.memmap) or is_read_only(array)
+        remedy = "Save it as .npy and pass numpy.load(path, mmap_mode='r')."
+        cells = contiguous_cells("matrix", array, may_share, remedy)
         self._set(cells=cells, log=logs, _file=memory_mapped_file("matrix", cells))
         self._set(_plain=not logs and validate.map_of(cells) is None)
         self._set(mass_gap=self._largest_gap())
 
     def _largest_gap(self) -> float:
         """The largest distance of a row's sum from 1, rounded up; an error for a row that is not a distribution."""
-        n, m = self.shape
-        step = max(1, _CACHED_CELLS // m)
-        starts = range(0, n, step)
-        return max(largest_gap(self._stored_rows(start, min(start + step, n)), self.log, start) for start in starts)
+        parts = parallel.blocks(len(self.cells), max(1, _CACHED_CELLS // self.outputs))
+        return max(largest_gap(self._stored_rows(part.start, part.stop), self.log, part.start) for part in parts)
 
     def _input_count(self) -> int:
         return len(self.cells)
@@ -403,9 +416,8 @@ class Channel(AnyChannel):
             for row in range(n):
                 column[row : row + 1] = self._file.take(row * m + index, row * m + index + 1)
             return column
-        step = max(1, _CACHED_CELLS // m)
-        for start in range(0, n, step):
-            column[start : start + step] = self._stored_rows(start, min(start + step, n))[:, index]
+        for part in parallel.blocks(n, max(1, _CACHED_CELLS // m)):
+            column[part] = self._stored_rows(part.start, part.stop)[:, index]
         return column
 
     def __reduce__(self) -> Any:
@@ -646,31 +658,6 @@ def check_countable(name: str, bits: float, max_bits: int, channel: AnyChannel) 
         )
 
 
-def _cascade(first: AnyChannel, post: AnyChannel | ArrayLike) -> AnyChannel:
-    """``first`` and then ``post``: a channel, a row-stochastic matrix or new labels."""
-    if isinstance(post, AnyChannel):
-        second: AnyChannel = post
-    else:
-        step = validate.array("post", post)
-        if step.ndim == 1:
-            return _relabelled(first, step)
-        second = validate.with_argument_name("matrix", "post", lambda: Channel(step))
-    if second.inputs != first.outputs:
-        raise ShapeError(
-            f"post must take the {validate.shown(first.outputs)} releases of the channel before it; got one of "
-            f"{validate.shown(second.inputs)} secrets. Pass one row a release."
-        )
-    closed = first._closed_cascade(second)
-    if closed is not None:
-        return closed
-    cells = _empty_cells(first.inputs, second.outputs, second.inputs)
-    transposed = np.ascontiguousarray(np.asarray(second.matrix(), dtype=np.float64).T)
-    for start, stop in _row_blocks(first):
-        cells[start:stop] = _matrix_product.product(first.rows(start, stop), transposed)
-    cells.setflags(write=False)
-    return Channel(cells)
-
-
 def _relabelled(first: AnyChannel, labels: NDArray[Any]) -> Channel:
     remedy = "Pass one natural number a release, or a matrix of two dimensions."
     if labels.size != first.outputs:
@@ -683,16 +670,15 @@ def _relabelled(first: AnyChannel, labels: NDArray[Any]) -> Channel:
     cells[:] = 0.0
     order = np.argsort(labels, kind="stable")
     used, starts = np.unique(labels[order], return_index=True)
-    for start, stop in _row_blocks(first):
-        block = first.rows(start, stop)
-        cells[start:stop, used] = np.add.reduceat(block[:, order], starts, axis=1, dtype=np.float64)
+    for part in _row_blocks(first):
+        block = first.rows(part.start, part.stop)
+        cells[part, used] = np.add.reduceat(block[:, order], starts, axis=1, dtype=np.float64)
     cells.setflags(write=False)
     return Channel(cells)
 
 
-def _row_blocks(channel: AnyChannel) -> Iterable[tuple[int, int]]:
-    step = max(1, _BLOCK_CELLS // channel.outputs)
-    return ((start, min(start + step, channel.inputs)) for start in range(0, channel.inputs, step))
+def _row_blocks(channel: AnyChannel) -> list[slice]:
+    return parallel.blocks(channel.inputs, max(1, _BLOCK_CELLS // channel.outputs))
 
 
 def _empty_cells(inputs: int, outputs: int, further_rows: int) -> FloatArray:
@@ -742,10 +728,3 @@ def _unpickled_channel(cells: RealArray, log: bool, state: tuple[int, int, int] 
     if channel._file is not None and state not in (None, channel._file.state):
         raise changed_file("matrix", channel._file.path, "another was found under its name in another process")
     return channel
-
-
-def _validated_matrix(matrix: ArrayLike) -> RealArray:
-    """The matrix as C-contiguous floats: itself where nobody can write to it, else a copy."""
-    array = validated_cells("matrix", matrix, "numbers", "Pass shape (n, m).", stacked=False)
-    selected = isinstance(matrix, np.memmap) or is_read_only(array)
-    return contiguous_cells("matrix", array, selected, "Save it as .npy and pass numpy.load(path, mmap_mode='r').")

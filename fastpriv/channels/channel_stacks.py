@@ -18,8 +18,6 @@ from ..kernels import _channel_capacity
 from .base import Channel
 from .matrix_cells import contiguous_cells, validated_cells
 
-__all__ = ["ChannelStack"]
-
 _BLOCK_CELLS = 2**18  # cells checked at a time: 2 MiB of doubles, less than a millisecond
 # Remedy for an array that is no stack.
 _REMEDY = "Pass shape (..., n, m): one row a secret, one column a release."
@@ -101,7 +99,9 @@ class ChannelStack(Stack):
 
     def __init__(self, matrices: ArrayLike, *, errors: Literal["raise", "record"] = "raise") -> None:
         records = validate.choice("errors", errors, ("raise", "record")) == "record"
-        cells = _stack_cells(matrices)
+        array = validated_cells("matrices", matrices, "rows of probabilities of one length", _REMEDY, stacked=True)
+        may_share = validate.map_of(array) is None and is_read_only(array)
+        cells = contiguous_cells("matrices", array, may_share, "Pass fewer channels at a time.")
         self._set(cells=cells, shape=cells.shape[:-2], inputs=cells.shape[-2], outputs=cells.shape[-1], records=records)
         flat = cells.reshape(-1, self.outputs)
         gaps = np.empty(len(flat))
@@ -124,10 +124,3 @@ class ChannelStack(Stack):
             f"<ChannelStack of shape {self.shape}{invalid}: {self.inputs:,} secrets, {self.outputs:,} releases, "
             f"{self.cells.dtype}>"
         )
-
-
-def _stack_cells(matrices: ArrayLike) -> RealArray:
-    """The cells as C-contiguous floats: the array itself where nobody can write to it, else a copy."""
-    array = validated_cells("matrices", matrices, "rows of probabilities of one length", _REMEDY, stacked=True)
-    selected = validate.map_of(array) is None and is_read_only(array)
-    return contiguous_cells("matrices", array, selected, "Pass fewer channels at a time.")

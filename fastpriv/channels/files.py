@@ -17,15 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base import validate
+from ..base import parallel, validate
 from ..base.column_files import open_table
 from ..base.errors import BackendMissingError, DomainError
 from ..base.files import FileArray, atomic_write, parse_json, read_npy_header, read_npz
 from ..base.table import pyarrow
 from .base import MAX_INPUTS, AnyChannel, Channel, ProductChannel
 from .sparse_channels import DefaultChannel, SparseChannel
-
-__all__ = ["read_channel", "write_channel"]
 
 _ENDINGS = (".npy", ".npz", ".csv", ".parquet", ".json")  # of the files that are read and written
 _BLOCK_CELLS = 2**18  # cells written together: 2 MiB of doubles
@@ -178,9 +176,8 @@ def _write_matrix(path: str | os.PathLike[str], ending: str, channel: Channel) -
 
 def _row_blocks(channel: Channel) -> Iterator[Any]:
     """The rows of a dense channel as they are stored, some at a time."""
-    step = max(1, _BLOCK_CELLS // channel.outputs)
-    for start in range(0, channel.inputs, step):
-        yield channel._stored_rows(start, min(start + step, channel.inputs))
+    for part in parallel.blocks(channel.inputs, max(1, _BLOCK_CELLS // channel.outputs)):
+        yield channel._stored_rows(part.start, part.stop)
 
 
 def _ending(file: Path) -> str:

@@ -20,11 +20,6 @@ from ..base.numerics import FloatArray
 from ..base.values import ValueObject
 from .vector_sources import ConcatenatedSource, IndexSource, VectorSource, source_of
 
-__all__ = [
-    "COPIES_REMEDY", "DefaultLikelihood", "DenseLikelihood", "IndexLikelihood", "Likelihood", "ProductLikelihood",
-    "ShardedLikelihood", "as_likelihood", "validated_powers",
-]
-
 _MAX_EVALUATED = 2**48  # secrets of a function of the secret: a month of 100 cores
 # Remedy for too many copies.
 COPIES_REMEDY = "Quantities of a product add up: multiply those of one copy."
@@ -284,7 +279,8 @@ class ShardedLikelihood(Likelihood):
     log: bool
 
     def __init__(self, parts: Any, shards: int | None = None, *, log: bool = True) -> None:
-        several = isinstance(parts, (list, tuple)) and not _is_column(parts)
+        is_column = isinstance(parts, tuple) and len(parts) == 2 and isinstance(parts[1], str)  # (file, its column)
+        several = isinstance(parts, (list, tuple)) and not is_column
         if several and not parts:
             raise ShapeError("parts must have at least one entry; got none. Pass the parts of one vector.")
         object.__setattr__(self, "parts", tuple(parts) if several else (parts,))  # arrays stay writable
@@ -307,11 +303,6 @@ class ShardedLikelihood(Likelihood):
 
     def __reduce__(self) -> Any:
         return partial(ShardedLikelihood, log=self.log), (list(self.parts), self.shards)
-
-
-def _is_column(parts: Any) -> bool:
-    """Whether a pair is a file or a dataset and the name of its column."""
-    return isinstance(parts, tuple) and len(parts) == 2 and isinstance(parts[1], str)
 
 
 def as_likelihood(likelihood: Any) -> Likelihood:

@@ -12,8 +12,6 @@ from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray, RealArray
 from ..kernels import _channel_capacity
 
-__all__ = ["contiguous_cells", "largest_gap", "logs_of", "validated_cells"]
-
 _STORED_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))  # kept as they are; others are converted to float64
 # bound: tested by kernels/test_bound_constants - relative error of NumPy's exponential, which no standard bounds
 _EXP_ERROR = 2.0**-51  # relative error of one exponential of doubles

@@ -22,8 +22,6 @@ from .likelihoods import DefaultLikelihood
 from .matrix_cells import logs_of
 from .type_classes import RowPair, TypeClasses, classes_of_groups, ordered_pairs, prior_gap, relative_logs
 
-__all__ = ["DefaultChannel", "SparseChannel"]
-
 _MAX_GROUPS = 2**24  # groups of secrets up to which type classes of a sparse channel are listed (about 1 GiB)
 _MAX_LISTED_ROWS = 64  # distinct rows up to which all their ordered pairs are returned
 

@@ -22,8 +22,6 @@ from ..base.errors import DomainError, ShapeError
 from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from .likelihoods import Likelihood
 
-__all__ = ["SubsetLikelihood", "rank_of_subset", "subset_of_rank", "validated_subset"]
-
 _TERM_CONSTRAINT = "below 1e280 in size, or -inf"  # sums over 12 members and 66 pairs then cannot overflow
 # bound: none - entries farther apart are refused
 _SYMMETRY_RTOL = 1e-9  # largest difference of two mirrored entries, relative to the largest entry

@@ -29,12 +29,6 @@ from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, Long
 from ..base.values import ValueObject
 from ..kernels import _matrix_product
 
-__all__ = [
-    "DistinctProbabilities", "ExtremeLogRatios", "RowPair", "TypeClasses", "classes_of_groups", "classes_of_matrix",
-    "compositions", "distinct_probabilities", "log_multinomials", "ordered_pairs", "prior_gap", "product_pairs",
-    "relative_logs", "underflow_error", "validated_prior", "weighted_sums",
-]
-
 _PAIRWISE_GROUPS = 8  # groups of a class up to which ratios are summed over pairs of groups, without cancellation
 _BLOCK_CLASSES = 2**18  # classes whose ratios are computed together; bounds the memory of the pairs of groups
 # bound: tested by enclosures/test_channels - error of a log of order 1 that a family makes from its parameters
@@ -209,21 +203,13 @@ class TypeClasses(ValueObject):
         self._set(
             **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
             starts=np.ascontiguousarray(starts, dtype=np.int64),
-            omitted_mass=float(omitted_mass),
-            gap=float(gap),
-            error=float(error),
+            omitted_mass=float(omitted_mass), gap=float(gap), error=float(error),
         )
 
     @property
     def classes(self) -> IntArray:
         """The class of each group, shape (g,)."""
         return np.repeat(np.arange(len(self.log_total)), np.diff(self.starts))
-
-    @property
-    def log_likelihood(self) -> FloatArray:
-        """Log likelihood of one release of the class under each group, shape (g,)."""
-        largest = np.where(self.log_total == -np.inf, -np.inf, self.log_total - self.log_outputs)
-        return np.asarray(largest[self.classes] + self.log_relative)
 
     @property
     def log_evidence(self) -> FloatArray:

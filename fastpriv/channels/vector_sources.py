@@ -24,8 +24,6 @@ from ..base.numerics import FloatArray, IntArray, RealArray
 from ..base.table import pyarrow
 from ..kernels.jit import point_loops
 
-__all__ = ["BLOCK", "ConcatenatedSource", "IndexSource", "VectorSource", "source_of"]
-
 _EVALUATED_AT_ONCE = 2**14  # values of a function; their arrays stay in the cache
 BLOCK = 2**18  # entries: 2 MiB of doubles, the unit of work of all posteriors; results depend on it in the last digits
 
@@ -37,7 +35,7 @@ class VectorSource:
     float64.
     """
 
-    random_access = False
+    random_access = True
     rereadable = True
     length: int | None = None
 
@@ -69,10 +67,13 @@ class VectorSource:
 
 def source_of(name: str, values: Any) -> VectorSource:
     """The source for an array, a path, a path and a column, a function or an iterator."""
-    if isinstance(values, VectorSource):
-        return values
     if isinstance(values, np.ndarray):
-        return _array_source(name, validate.array(name, values))
+        array = validate.array(name, values)
+        if validate.map_of(array) is None:
+            return _ArraySource(name, array)
+        # the file behind it; copy-on-write maps may differ from their file and are read as arrays
+        numbers = memory_mapped_file(name, _checked_vector(name, array))
+        return _MappedSource(name, array) if numbers is None else _FileSource(name, numbers)
     if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], (str, os.PathLike)):
         return _file_source(name, Path(values[0]), values[1])
     if isinstance(values, (str, os.PathLike)):
@@ -86,8 +87,6 @@ def source_of(name: str, values: Any) -> VectorSource:
 
 class ConcatenatedSource(VectorSource):
     """Sources of known lengths, one behind the other, of which any range can be read."""
-
-    random_access = True
 
     def __init__(self, name: str, sources: Sequence[VectorSource]) -> None:
         super().__init__(name)
@@ -134,8 +133,6 @@ def _cached(source: VectorSource, part: int, read: Callable[[], Any]) -> NDArray
 
 
 class _ArraySource(VectorSource):
-    random_access = True
-
     def __init__(self, name: str, values: NDArray[Any]) -> None:
         super().__init__(name)
         self.values, self.length = _checked_vector(name, values), len(values)
@@ -163,8 +160,6 @@ class _MappedSource(_ArraySource):
 class _FileSource(VectorSource):
     """Consecutive numbers in a file, read and never mapped: a truncated file is an error and not a signal."""
 
-    random_access = True
-
     def __init__(self, name: str, numbers: FileArray) -> None:
         super().__init__(name)
         _check_dtype(name, numbers.dtype)
@@ -177,14 +172,6 @@ class _FileSource(VectorSource):
 
     def take(self, start: int, stop: int) -> RealArray:
         return _floats(self.name, self.numbers.take(start, stop, f"block {start // BLOCK}"))
-
-
-def _array_source(name: str, values: NDArray[Any]) -> VectorSource:
-    """An array, or the file behind it; copy-on-write maps may differ from their file and are read as arrays."""
-    if validate.map_of(values) is None:
-        return _ArraySource(name, values)
-    numbers = memory_mapped_file(name, _checked_vector(name, values))
-    return _MappedSource(name, values) if numbers is None else _FileSource(name, numbers)
 
 
 def _file_source(name: str, path: Path, column: Any) -> VectorSource:
@@ -237,8 +224,6 @@ def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
 
 class _ParquetSource(VectorSource):
     """A column of a Parquet file, of which a thread keeps one row group."""
-
-    random_access = True
 
     def __init__(self, name: str, path: Path, column: str | None) -> None:
         super().__init__(name)
@@ -314,6 +299,8 @@ class _ParquetSource(VectorSource):
 class _FunctionSource(VectorSource):
     """Arrays of any length out of a function that starts afresh each time, or out of an iterator, once."""
 
+    random_access = False
+
     def __init__(self, name: str, function: Callable[[], Any] | None, iterator: Iterator[Any] | None = None) -> None:
         super().__init__(name)
         self.function, self.iterator, self.rereadable = function, iterator, iterator is None
@@ -385,8 +372,6 @@ def _concatenated(parts: list[RealArray]) -> RealArray:
 
 class IndexSource(VectorSource):
     """The values of a function of an index, jitted or vectorised, over all indices."""
-
-    random_access = True
 
     def __init__(self, name: str, function: Callable[..., Any], length: int) -> None:
         super().__init__(name)

@@ -22,14 +22,6 @@ from ..base.monotone import UNITS
 from ..base.numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray, artanh_remainder, exp_excess
 from .vocabulary import PARAMETERS
 
-__all__ = [
-    "ABSOLUTE_ERROR", "bounded", "dominating_delta", "dominating_epsilon",
-    "gaussian_trade_off", "information", "largest_probability", "log_mean_ratio",
-    "minus_log1pmx", "minus_log_mean_inverse_ratio", "normal_quantile", "points_and_values",
-    "randomized_response_capacity", "randomized_response_capacity_root", "randomized_response_kl",
-    "randomized_response_renyi", "same_number", "subset_selection_capacity", "validated",
-]
-
 # bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own
 _RELATIVE_ERROR = 1e-14  # of every closed form without an error of its own, tested against mpmath
 # bound: tested by enclosures/test_conversions_values - absolute error of subnormal results

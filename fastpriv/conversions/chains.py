@@ -24,8 +24,6 @@ from .declaration import Conversion, Form
 from .registry import CONVERSIONS
 from .vocabulary import EVERY_PAIR, FULL_SUPPORT, NOTIONS, Assumption
 
-__all__ = ["ConversionResult", "ConversionStep", "convert"]
-
 _RANK: tuple[Form, ...] = ("tight", "bound", "as_published")  # of direct conversions, the best first
 _LONGEST = 4  # conversions in a chain
 # parameters that describe the setting, not the source: a later step of a chain may take them too

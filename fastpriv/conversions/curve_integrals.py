@@ -28,9 +28,7 @@ import numpy as np
 from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
-from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray, exp_excess
-
-__all__ = ["CheckedCurve", "IntegralBracket", "Weight", "integral_of_function", "integral_of_samples"]
+from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray, exp_excess, scaled_exponential
 
 # bound: tested by enclosures/test_information_from_curves - relative rounding of any sum of pieces
 _SUM_ERROR = 2e-14  # relative, of any sum of pieces
@@ -245,7 +243,7 @@ class CheckedCurve:
             if self.decay <= rate:
                 return math.inf
             _, _, upper = self(np.array([epsilon]))
-            return _scaled_exponential(float(upper[0]), rate * epsilon) / (self.decay - rate) * (1 + 1e-12)
+            return scaled_exponential(float(upper[0]), rate * epsilon) / (self.decay - rate) * (1 + 1e-12)
         tail_bound = getattr(self.curve, "tail", None)
         if not callable(tail_bound):
             return None
@@ -362,8 +360,8 @@ def _beyond(last: float, top: float, weight: Weight, decay: float | None) -> flo
     if top == 0.0:
         return 0.0
     if decay is not None and decay > weight.growth:
-        return weight.scale * _scaled_exponential(top, weight.growth * last) / (decay - weight.growth) * (1 + 1e-12)
-    return _scaled_exponential(top, -last) * (1 + 1e-12) if weight.growth < 0 else math.inf
+        return weight.scale * scaled_exponential(top, weight.growth * last) / (decay - weight.growth) * (1 + 1e-12)
+    return scaled_exponential(top, -last) * (1 + 1e-12) if weight.growth < 0 else math.inf
 
 
 def _horizon(curve: CheckedCurve, weight: Weight, rtol: float) -> tuple[float, float]:
@@ -421,9 +419,9 @@ def _extrapolated(end: float, value: FloatArray, growth: int) -> float:
     """What lies beyond ``end`` if the curve goes on falling as from end/2 to end; a value of 0 may be an underflow."""
     before, last = (max(float(v), SMALLEST_SUBNORMAL) for v in value)
     if value[0] == 0.0:
-        return _scaled_exponential(SMALLEST_SUBNORMAL, growth * end / 2) * end
+        return scaled_exponential(SMALLEST_SUBNORMAL, growth * end / 2) * end
     rate = (math.log(before) - math.log(last)) / (end / 2)
-    return _scaled_exponential(last, growth * end) / (rate - growth) if rate > growth else math.inf
+    return scaled_exponential(last, growth * end) / (rate - growth) if rate > growth else math.inf
 
 
 def _panels(
@@ -495,11 +493,3 @@ def _outward(value: float, lower: float, upper: float, last: float, weight: Weig
     slack = _SUM_ERROR + 4e-16 * (last if weight.growth > 0 else 0.0)
     lower, upper = max(0.0, min(lower, upper, _LARGEST) * (1 - slack)), upper * (1 + slack)
     return IntegralBracket(min(max(value, lower), upper), lower, upper, True, "", 0)
-
-
-def _scaled_exponential(value: float, exponent: float) -> float:
-    """value e^exponent of a non-negative value, infinite where it overflows."""
-    if value == 0.0:
-        return 0.0
-    logarithm = math.log(value) + exponent
-    return math.exp(logarithm) if logarithm < 709.0 else math.inf

@@ -22,8 +22,6 @@ from ..base.estimate import Estimate
 from ..base.monotone import monotone
 from .vocabulary import NOTIONS, OPTIONS, PARAMETERS, Assumption
 
-__all__ = ["DECLARED", "BoundOrPublished", "Conversion", "Form", "Formula", "TightOrPublished", "conversion"]
-
 Arguments = ParamSpec("Arguments")
 Form = Literal["tight", "bound", "as_published"]
 TightOrPublished = Literal["tight", "as_published"]  # the keyword ``form`` of a function with these two formulas
@@ -209,15 +207,10 @@ def _conversion_row(
     stated = {field.name: getattr(formula, field.name) for field in fields(formula)}
     stated["reference"] = formula.reference.replace("of the module", f"of conversions/{module}.py")
     return Conversion(
-        **stated,
-        source=source,
-        target=target,
-        function=function.__name__,
-        module=module,
+        **stated, source=source, target=target, function=function.__name__, module=module, default=default,
         result=quantity if quantity in ("delta", "epsilon") else NOTIONS[target].parameter,
         required=tuple(name for name, required in taken.items() if required),
         optional=tuple(name for name, required in taken.items() if not required),
-        default=default,
     )
 
 

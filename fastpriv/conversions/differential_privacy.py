@@ -29,7 +29,6 @@ import numpy as np
 
 from .. import special
 from ..base.estimate import Estimate, Information, NumberLike
-from ..base.numerics import FloatArray
 from . import _closed_forms as forms
 from .declaration import Formula, conversion
 from .vocabulary import BALLE_WANG, DONG_ROTH_SU, EVERY_PAIR, HUMPHRIES, KAIROUZ, PROVED
@@ -103,7 +102,11 @@ def total_variation_from_dp(epsilon: NumberLike, delta: NumberLike = 0.0) -> Est
     array([0.46211716, 0.51590544])
     """
     epsilon, delta = forms.validated(epsilon=epsilon, delta=delta)
-    return _total_variation(epsilon, delta)
+    value = delta + (1.0 - delta) * np.tanh(0.5 * epsilon)
+    return forms.bounded(
+        value, "probability", "(e^epsilon - 1 + 2 delta) / (e^epsilon + 1)", ceiling=1.0,
+        unrounded=(epsilon == 0.0) & (delta == 0.0),
+    )
 
 
 @conversion("ldp", "total_variation", Formula("tight", KAIROUZ, rising="epsilon"))
@@ -113,8 +116,7 @@ def total_variation_from_ldp(epsilon: NumberLike) -> Estimate:
     >>> conversions.total_variation_from_ldp(1.0).value
     0.46211715...
     """
-    (epsilon,) = forms.validated(epsilon=epsilon)
-    return _total_variation(epsilon, np.zeros_like(epsilon))
+    return total_variation_from_dp(epsilon)
 
 
 @conversion("kl", "total_variation", Formula(
@@ -168,14 +170,6 @@ def lip_delta_from_dp(epsilon: NumberLike, delta: NumberLike) -> Estimate:
     return forms.bounded(delta, "probability", "the same number", unrounded=True)
 
 
-def _total_variation(epsilon: FloatArray, delta: FloatArray) -> Estimate:
-    value = delta + (1.0 - delta) * np.tanh(0.5 * epsilon)
-    return forms.bounded(
-        value, "probability", "(e^epsilon - 1 + 2 delta) / (e^epsilon + 1)", ceiling=1.0,
-        unrounded=(epsilon == 0.0) & (delta == 0.0),
-    )
-
-
 @conversion("gdp", "dp", Formula(
     "tight", f"{DONG_ROTH_SU}, corollary 1; {BALLE_WANG}", rising="separation", falling="epsilon",
 ))
@@ -216,7 +210,6 @@ def total_variation_from_gdp(separation: NumberLike) -> Estimate:
     >>> conversions.total_variation_from_gdp(1.0).value
     0.38292492...
     """
-    (separation,) = forms.validated(separation=separation)
     return dp_delta_from_gdp(separation, 0.0)
 
 
@@ -251,8 +244,7 @@ def tradeoff_from_ldp(epsilon: NumberLike, type_one: NumberLike) -> Estimate:
     >>> conversions.tradeoff_from_ldp(1.0, [0.0, 0.25, 0.5, 1.0]).value
     array([1.        , 0.32042954, 0.18393972, 0.        ])
     """
-    epsilon, type_one = forms.validated(epsilon=epsilon, type_one=type_one)
-    return _randomized_response_tradeoff(epsilon, np.zeros_like(epsilon), type_one)
+    return tradeoff_from_dp(epsilon, 0.0, type_one)
 
 
 @conversion("dp", "tradeoff", Formula(
@@ -265,8 +257,13 @@ def tradeoff_from_dp(epsilon: NumberLike, delta: NumberLike, type_one: NumberLik
     >>> conversions.tradeoff_from_dp(1.0, 0.1, [0.0, 0.25]).value
     array([0.9       , 0.23912...])
     """
-    epsilon, delta, type_one = forms.validated(epsilon=epsilon, delta=delta, type_one=type_one)
-    return _randomized_response_tradeoff(epsilon, delta, type_one)
+    epsilon, delta, x = forms.validated(epsilon=epsilon, delta=delta, type_one=type_one)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steep = 1.0 - delta - np.where(x == 0.0, 0.0, np.exp(epsilon) * x)
+        flat = np.exp(-epsilon) * (1.0 - delta - x)
+    value = np.where(np.isinf(epsilon), 0.0, np.maximum(0.0, np.maximum(steep, flat)))
+    method = "the higher of two lines"
+    return forms.bounded(value, "probability", method, error=_LINE_ERROR, ceiling=1.0, unrounded=x == 1.0)
 
 
 @conversion("gdp", "tradeoff", Formula(
@@ -284,20 +281,6 @@ def tradeoff_from_gdp(separation: NumberLike, type_one: NumberLike) -> Estimate:
     ends = (type_one == 1.0) | (type_one == 0.0)
     method = "Phi(Phi^-1(1 - x) - separation)"
     return forms.bounded(value, "probability", method, error=error, ceiling=1.0, unrounded=ends)
-
-
-def _highest_line(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> FloatArray:
-    """max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x))."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        steep = 1.0 - delta - np.where(x == 0.0, 0.0, np.exp(epsilon) * x)
-        flat = np.exp(-epsilon) * (1.0 - delta - x)
-    return np.where(np.isinf(epsilon), 0.0, np.maximum(0.0, np.maximum(steep, flat)))
-
-
-def _randomized_response_tradeoff(epsilon: FloatArray, delta: FloatArray, x: FloatArray) -> Estimate:
-    value = _highest_line(epsilon, delta, x)
-    method = "the higher of two lines"
-    return forms.bounded(value, "probability", method, error=_LINE_ERROR, ceiling=1.0, unrounded=x == 1.0)
 
 
 @conversion("dp", "group_dp", Formula(

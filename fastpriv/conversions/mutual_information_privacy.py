@@ -22,10 +22,9 @@ at the outermost points. ``lip_delta_from_cd_lmip`` is right and tight, from the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import special
 from ..base import validate
@@ -136,11 +135,13 @@ def lip_delta_from_cd_lmip(
     """
     mu, epsilon = validated(mu=mu, epsilon=epsilon, unit=unit)
     if form == "as_published":
-        return _equation_13(mu, epsilon, _PUBLISHED)
+        return _delta(special.pointwise_lip_delta(mu, epsilon), mu, _RELATIVE_ERROR, _PUBLISHED)
     from ..distributions import Pmf
 
     if not isinstance(pi_min, Pmf):
-        return _worst_value(mu, epsilon, _probability(cast("ArrayLike", pi_min), mu))
+        probability = validate.real("pi_min", pi_min, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
+        validate.broadcastable("pi_min", probability, "mu and epsilon", mu)
+        return _worst_value(mu, epsilon, probability)
     least, gap = float(pi_min.probabilities.min()), 2.0 * pi_min.mass_gap
     estimate = _worst_value(mu, epsilon, least)
     if gap == 0.0:
@@ -167,7 +168,7 @@ def lip_delta_from_pointwise_lmip(mu: NumberLike, epsilon: NumberLike, *, unit: 
     array([0.1240016 , 0.10091774, 0.09516258])
     """
     mu, epsilon = validated(mu=mu, epsilon=epsilon, unit=unit)
-    return _equation_13(mu, epsilon, _POINTWISE)
+    return _delta(special.pointwise_lip_delta(mu, epsilon), mu, _RELATIVE_ERROR, _POINTWISE)
 
 
 def _least_epsilon(mu: FloatArray, delta: FloatArray) -> FloatArray:
@@ -185,10 +186,6 @@ def _least_epsilon(mu: FloatArray, delta: FloatArray) -> FloatArray:
     return np.where(meets(epsilon), np.where(meets(start), 0.0, epsilon), np.inf)
 
 
-def _equation_13(mu: FloatArray, epsilon: FloatArray, method: str) -> Estimate:
-    return _delta(special.pointwise_lip_delta(mu, epsilon), mu, _RELATIVE_ERROR, method)
-
-
 def _worst_value(mu: FloatArray, epsilon: FloatArray, pi_min: FloatArray | float) -> Estimate:
     value = special.cd_lmip_lip_delta(mu, epsilon, pi_min)
     spread = 1e5 * (np.minimum(mu, 1.0) * (1.0 - pi_min))  # below 1e-305 the kernel may take a larger mu
@@ -200,10 +197,3 @@ def _delta(value: FloatArray, mu: FloatArray, relative_error: float, method: str
     """Probabilities with the relative error, outward, in [0, 1]; for a tiny ``mu`` they are upper bounds."""
     error = value * np.where(mu < _LEAST_MU, 1.0, relative_error)
     return bounded(value, "probability", method, error=error, ceiling=1.0, unrounded=mu == 0.0)
-
-
-def _probability(pi_min: ArrayLike, mu: FloatArray) -> FloatArray:
-    """The prior probability of a value, which may be any, of a shape that broadcasts with mu and epsilon."""
-    probability = validate.real("pi_min", pi_min, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
-    validate.broadcastable("pi_min", probability, "mu and epsilon", mu)
-    return probability

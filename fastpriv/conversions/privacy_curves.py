@@ -28,8 +28,6 @@ from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_
 from ..mechanisms.gaussian import GaussianMechanism
 from ..notions.gaussian import lip_rows
 
-__all__ = ["HockeyStickCurve", "LipCurve", "WorstHockeyStickCurve"]
-
 # the orders s of the tails: from 2^-60 to 2^60, denser where the best ones usually are
 _ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))
 # bound: tested by enclosures/test_information_from_curves - relative rounding of moments and of their exponent: a

@@ -12,8 +12,6 @@ from .vocabulary import NOTIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CONVERSIONS", "markdown", "rows", "table"]
-
 # The modules whose conversions are listed, in the order of the list.
 _MODULES = (
     "bayesian_privacy", "average_bayesian_privacy", "information_and_leakage", "mutual_information_privacy",

@@ -77,7 +77,9 @@ def rdp_from_zcdp(rho: NumberLike, order: NumberLike) -> Estimate:
     2.0
     """
     rho, order = forms.validated(rho=rho, order=order)
-    return _product(rho, order, "rho a", rho)
+    with np.errstate(invalid="ignore", over="ignore"):
+        value = np.where(rho == 0.0, 0.0, rho * order)
+    return forms.bounded(value, "nats", "rho a", unrounded=rho == 0.0)
 
 
 @conversion("rdp", "kl", Formula("bound", "monotonicity in the order", rising="renyi order"))
@@ -118,11 +120,9 @@ def kl_from_ldp(epsilon: NumberLike, *, form: TightOrPublished = "tight", unit: 
 
 
 @conversion(
-    "rdp",
-    "dp",
-    Formula(
-        "bound", CANONNE, rising="renyi", falling="delta", note="the least for one direction of the divergence, to 1e-6"
-    ),
+    "rdp", "dp",
+    Formula("bound", CANONNE, rising="renyi", falling="delta",
+            note="the least for one direction of the divergence, to 1e-6"),
     Formula("as_published", f"{MIRONOV}, proposition 3", rising="renyi", falling="order delta", note="true and larger"),
 )
 def dp_epsilon_from_rdp(
@@ -248,13 +248,6 @@ def _least_over_orders(
     method = f"least over {columns.shape[-1]} orders"
     best = np.where(zero, 0.0, best)
     return forms.bounded(best, unit, method, error=slack, ceiling=ceiling, unrounded=zero | np.isinf(best))
-
-
-def _product(rho: FloatArray, order: FloatArray, method: str, of: FloatArray) -> Estimate:
-    """rho times the order, 0 where rho is; not rounded where the parameter ``of`` which it is a function is 0."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        value = np.where(rho == 0.0, 0.0, rho * order)
-    return forms.bounded(value, "nats", method, unrounded=of == 0.0)
 
 
 @conversion(

@@ -34,8 +34,6 @@ import numpy as np
 from ..base.numerics import FloatArray, exp_excess
 from ._closed_forms import minus_log1pmx
 
-__all__ = ["TERM_ERROR", "TangentBound", "delta_by_tangents", "epsilon_by_tangents", "smaller_by_tangents"]
-
 # (divergence, order, epsilon or delta) -> (delta or epsilon, its rounding error)
 TangentBound = Callable[[FloatArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 # bound: tested by enclosures/test_renyi_to_dp, enclosures/test_conversions_values - rounding of each term of the

@@ -11,12 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "BALLE_WANG", "BUN_STEINKE", "CANONNE", "DONG_ROTH_SU", "EVERY_PAIR", "FULL_SUPPORT",
-    "HUMPHRIES", "KAIROUZ", "MIRONOV", "NGO", "NOTIONS", "OPTIONS", "PARAMETERS", "PROVED", "STEINKE",
-    "TRUE_BELIEF", "ZHANG_CHEN", "Assumption", "Notion", "Parameter",
-]
-
 # Papers that several conversions cite
 ZHANG_CHEN = "Zhang and Chen, Bridging privacy and robustness for trustworthy machine learning"
 NGO = "Ngo, Oestman and Graell i Amat, On local mutual-information privacy (2024)"  # cited for LMIP, and LIP from it
@@ -54,10 +48,6 @@ def _count(text: str) -> Parameter:
     return Parameter("a whole number of at least 1", lambda x: (x >= 1) & (x == x.round()) & (x < math.inf), text)
 
 
-def _order(text: str) -> Parameter:
-    return Parameter("at least 1", lambda x: x >= 1, text)
-
-
 # Every parameter of a conversion: its range, and what the documentation says of it.
 PARAMETERS: dict[str, Parameter] = {
     "epsilon": _nonnegative("Epsilon in nats; inf where nothing is promised."),
@@ -79,9 +69,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "beta": _probability("Probability that the release misses its target by more than alpha for one secret."),
     "relative_error": _probability("Largest relative error of an estimated frequency."),
-    "frequency": Parameter(
-        "above 0 and at most 1", lambda x: (x > 0) & (x <= 1), "The frequency that is estimated."
-    ),
+    "frequency": Parameter("above 0 and at most 1", lambda x: (x > 0) & (x <= 1), "The frequency that is estimated."),
     "trials": _count(
         "Number of models that were trained independently; or of attacks, for the frequency given one model."
     ),
@@ -95,8 +83,8 @@ PARAMETERS: dict[str, Parameter] = {
     "mu": _nonnegative("Mutual information in ``unit``."),
     "leakage": _nonnegative("Maximal leakage in ``unit``."),
     "renyi": _nonnegative("Renyi divergence at ``order``, in nats."),
-    "order": _order("Order of the Renyi divergence; 1 is Kullback-Leibler."),
-    "orders": _order("Orders, one-dimensional: the last axis of ``renyi``."),
+    "order": Parameter("at least 1", lambda x: x >= 1, "Order of the Renyi divergence; 1 is Kullback-Leibler."),
+    "orders": Parameter("at least 1", lambda x: x >= 1, "Orders, one-dimensional: the last axis of ``renyi``."),
     "rho": _nonnegative("rho of zero-concentrated privacy: Renyi divergence is at most rho times the order."),
     "separation": _nonnegative(
         "Distance of two unit normal distributions that are as hard to tell apart (the mu of mu-GDP)."

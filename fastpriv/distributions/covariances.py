@@ -11,22 +11,17 @@ Notation: K a symmetric d x d matrix, S the diagonal matrix of powers of two for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import validate
+from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import BoolArray, FloatArray, IndexArray, IntArray
 from ..base.values import is_read_only
 from .packed import MAX_MAGNITUDE
-
-__all__ = [
-    "MAX_ASYMMETRY", "doubtful_matrices", "factors_and_refused", "scaling_exponents", "sigma_rows", "simplest_form",
-    "validated_covariances", "validated_factors", "validated_sigmas",
-]
 
 # bound: none - largest |K_ij - K_ji| relative to sqrt(K_ii K_jj) that is taken for rounding; others are refused
 MAX_ASYMMETRY = 1e-12
@@ -265,9 +260,8 @@ def _extreme_eigenvalues(unit: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values[:, 0], values[:, -1]
 
 
-def _matrix_blocks(count: int, dimension: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_ENTRIES // dimension**2)
-    return (slice(start, min(start + step, count)) for start in range(0, count, step))
+def _matrix_blocks(count: int, dimension: int) -> list[slice]:
+    return parallel.blocks(count, max(1, _BLOCK_ENTRIES // dimension**2))
 
 
 @np.errstate(over="ignore")

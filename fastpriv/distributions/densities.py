@@ -19,8 +19,6 @@ from ..base.values import ValueObject
 from . import user_functions
 from .packed import point_rows
 
-__all__ = ["Density", "LogRatio"]
-
 _TRIAL_SAMPLES = 64  # points on which functions are called before a run
 
 

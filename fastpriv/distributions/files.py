@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.files import atomic_write, parse_json, read_npz
 from .mixtures import GaussianMixture
-
-__all__ = ["read_mixture", "write_mixture"]
 
 _KEYS = ("weights", "means", "sigmas", "covariances")  # keys of an archive: the first two, and one of the others
 _ARCHIVE_MAGIC = b"PK"  # first bytes of every zip file, and so of a NumPy archive
@@ -64,7 +61,8 @@ def read_mixture(path: str | os.PathLike[str]) -> GaussianMixture:
     if not missing and not arrays.keys() & set(_KEYS[2:]):
         missing = ["sigmas or covariances"]
     if missing:
-        raise DomainError(f"file must hold the key {missing[0]}; got {str(file)!r} with {_listed(arrays)}. {_REMEDY}")
+        keys = "the keys " + ", ".join(arrays) if arrays else "no keys"
+        raise DomainError(f"file must hold the key {missing[0]}; got {str(file)!r} with {keys}. {_REMEDY}")
     try:
         return GaussianMixture(
             arrays["weights"], arrays["means"], arrays.get("sigmas"), covariances=arrays.get("covariances")
@@ -166,7 +164,3 @@ def _check_keys(file: Path, keys: list[str]) -> None:
                 f"file must hold no keys but {', '.join(_KEYS)}, each once; got {str(file)!r} with {fault}. "
                 "Rename or remove it."
             )
-
-
-def _listed(keys: Collection[str]) -> str:
-    return "the keys " + ", ".join(keys) if keys else "no keys"

@@ -23,8 +23,6 @@ from . import covariances as matrices
 from .mixtures import GaussianMixture
 from .packed import MAX_MAGNITUDE
 
-__all__ = ["MixtureStack", "stack_numbers"]
-
 
 class MixtureStack(Stack):
     """Gaussian mixtures with leading axes, for one call instead of a loop over settings.

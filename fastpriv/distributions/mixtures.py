@@ -20,8 +20,6 @@ from ..base.values import ValueObject
 from . import covariances as matrices
 from . import packed as packs
 
-__all__ = ["GaussianMixture"]
-
 
 class GaussianMixture(ValueObject):
     """A finite mixture of Gaussians in one or in d dimensions.

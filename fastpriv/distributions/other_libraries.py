@@ -14,8 +14,6 @@ from ..base.errors import DomainError
 from .densities import Density
 from .mixtures import GaussianMixture
 
-__all__ = ["distribution_of_frozen", "mixture_of_fitted", "takes_other_libraries"]
-
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 

@@ -11,7 +11,6 @@ of shape (d, n): a row is one coordinate of n samples. Long arrays are processed
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,11 +21,6 @@ from ..base import parallel, random_streams, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.numerics import FloatArray, LongDoubleArray
 from ..kernels import _density, _matrix_product
-
-__all__ = [
-    "MAX_MAGNITUDE", "CommonCoordinates", "Packed", "affine_image", "draw_samples", "log_density",
-    "log_density_information", "mixture_log_density", "pack", "pack_together", "point_rows",
-]
 
 MAX_MAGNITUDE = 1e300  # of a point, a standard deviation, a variance, and of the inverses of the last two
 ISOTROPIC, DIAGONAL, FULL = range(3)  # values of ``Packed.form``
@@ -153,8 +147,10 @@ def pack_together(*mixtures: Mixture) -> CommonCoordinates:
     >>> [packed.form for packed in packs], packs[0].means, packs[1].means.round(6)
     ([0, 0], array([[0., 0.]]), array([[ 0.707107, -0.408248]]))
     """
-    all_means = np.concatenate([_mean_rows(mixture) for mixture in mixtures])
-    shifted = all_means - _exact_shift(all_means)
+    means = np.concatenate([_mean_rows(mixture) for mixture in mixtures])
+    shift = means[0]  # by Sterbenz's lemma, differences of doubles within a factor of 2 are exact
+    exact = np.all((means >= shift / 2) & (means <= shift * 2) | (means <= shift / 2) & (means >= shift * 2), axis=0)
+    shifted = means - np.where(exact, shift, 0.0)
     split = np.cumsum([len(mixture) for mixture in mixtures])[:-1]
     common = _common_factor(mixtures)
     if common is not None:
@@ -220,13 +216,6 @@ def _triangular_inverse(factor: FloatArray) -> FloatArray:
     return np.ldexp(inverse, -exponents)
 
 
-def _exact_shift(means: FloatArray) -> FloatArray:
-    """In each coordinate a mean that can be subtracted from all of them without rounding, or 0."""
-    shift = means[0]  # by Sterbenz's lemma, differences of doubles within a factor of 2 are exact
-    exact = np.all((means >= shift / 2) & (means <= shift * 2) | (means <= shift / 2) & (means >= shift * 2), axis=0)
-    return np.where(exact, shift, 0.0)
-
-
 def _common_factor(mixtures: tuple[Mixture, ...]) -> FloatArray | None:
     """Sigmas of shape (d,) or a lower factor (d, d) that all components share; None where whitening saves nothing."""
     form = mixtures[0].form
@@ -249,7 +238,7 @@ def mixture_log_density(mixture: Mixture, x: FloatArray, n_jobs: int | None = No
 
     def fill(part: slice) -> None:
         points, values = x[part], out[part]
-        for rows in _blocks(len(points), max(1, _BLOCK_NUMBERS // d)):
+        for rows in parallel.blocks(len(points), max(1, _BLOCK_NUMBERS // d)):
             log_density(packed, np.ascontiguousarray(points[rows].T), values[rows])
 
     parts = parallel.blocks(n, max(1, _THREAD_NUMBERS // d))
@@ -267,7 +256,7 @@ def draw_samples(mixture: Mixture, size: int, rng: Any) -> FloatArray:
     cumulative /= cumulative[-1]
     out = generator.standard_normal((size, d))
     factors = mixture.factors
-    for rows in _blocks(size, max(1, _BLOCK_NUMBERS // d)):
+    for rows in parallel.blocks(size, max(1, _BLOCK_NUMBERS // d)):
         component = np.searchsorted(cumulative, generator.random(rows.stop - rows.start), side="right")
         z = out[rows]
         if factors is None:
@@ -318,10 +307,6 @@ def affine_image(
             images[i] = _matrix_product.product(half, half)
     images.setflags(write=False)
     return (shifted, sigmas, None) if rows == 1 else (shifted, None, images)
-
-
-def _blocks(count: int, step: int) -> Iterator[slice]:
-    return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
 def point_rows(name: str, x: ArrayLike, dimension: int) -> tuple[FloatArray, bool]:

@@ -43,8 +43,6 @@ from ..kernels import _grouping
 from .mixtures import GaussianMixture
 from .packed import MAX_MAGNITUDE
 
-__all__ = ["GroupedAtoms", "Pmf", "grouped_atoms"]
-
 # bound: proved - by the text above: relative mass of all cells that lie too far away
 _FAR_MASS = 1e-16
 # bound: proved - covers the rounding of the few operations that make the bound itself

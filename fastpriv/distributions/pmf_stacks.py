@@ -21,8 +21,6 @@ from .mixture_stacks import MixtureStack, stack_numbers
 from .packed import MAX_MAGNITUDE
 from .pmf import Pmf
 
-__all__ = ["PmfStack"]
-
 # bound: none - sums nearer to 1 are not checked again; the tolerance of ``Pmf`` less the rounding of a sum
 _SURE_TOLERANCE = validate.sum_tolerance(np.float64) * (1 - 1e-6)
 

@@ -25,11 +25,6 @@ from ..base.numerics import BoolArray, FloatArray, WordArray
 from ..base.values import distinct_rows
 from ..kernels.jit import point_loops
 
-__all__ = [
-    "PointFunction", "Sampler", "check_function", "check_sampler", "function_name", "invalid_values",
-    "point_description", "warn_of_python_cost",
-]
-
 _SHOWN_COORDINATES = 4  # of a point in an error message
 # bound: none - chance of refusing a correct sampler of a discrete distribution, whose samples may repeat
 _MAX_FALSE_REFUSAL = 1e-12
@@ -79,10 +74,13 @@ class PointFunction:
         except Exception as fault:
             index = self._first_failure(x)
             position = point_description(index, x, block) if index is not None else _block_description(block)
+            hint = " If it takes points of shape (n, d), pass vectorized=True."
+            if self.form == "vectorized":
+                hint = " If it takes one point, drop vectorized=True."
             raise DomainError(
                 f"{self.argument} must return a number or -inf at every point; got {type(fault).__name__}: {fault} "
                 f"from {self.name!r}{position}. Mend {self.name!r} there; where the density is zero it returns -inf."
-                f"{'' if index else self._form_hint()}"
+                f"{'' if index else hint}"
             ) from fault
         return values if self.form != "vectorized" else self._one_value_a_point(values, x.shape[1])
 
@@ -115,11 +113,6 @@ class PointFunction:
                 "vectorized=True if it takes one point."
             )
         return values.astype(np.float64)
-
-    def _form_hint(self) -> str:
-        if self.form == "vectorized":
-            return " If it takes one point, drop vectorized=True."
-        return " If it takes points of shape (n, d), pass vectorized=True."
 
     def _first_failure(self, x: FloatArray) -> int | None:
         """The first point at which the function raises when it is called with that point alone."""
@@ -288,13 +281,10 @@ def warn_of_python_cost(function: PointFunction, cost: float) -> bool:
     """Warn of the cost of a plain Python function; return whether there was a warning."""
     if function.form != "plain":
         return False
+    rounded = f"{cost:.2g} ns" if cost < 100 else f"{round(cost, -2):.0f} ns"
     warned(
-        f"{function.argument} {function.name!r} is plain Python, called once a sample: {_nanoseconds_text(cost)} a "
+        f"{function.argument} {function.name!r} is plain Python, called once a sample: {rounded} a "
         "sample, one thread at a time. Decorate it with numba.njit or pass jit=True, or write it for points (n, d) and "
         "pass vectorized=True."
     )
     return True
-
-
-def _nanoseconds_text(cost: float) -> str:
-    return f"{cost:.2g} ns" if cost < 100 else f"{round(cost, -2):.0f} ns"

@@ -15,8 +15,6 @@ from ..sampling.options import Request
 from . import outcomes
 from .one_dimension.quadrature import Deadline
 
-__all__ = ["Dispatch", "Distribution", "dispatch_of", "exact_or_sampled", "is_stack"]
-
 Distribution = GaussianMixture | Density | MixtureStack
 Dispatch = Literal["one dimension", "mixtures", "outcomes", "sampled"]
 

@@ -30,8 +30,6 @@ from ..base.numerics import FloatArray
 from ..distributions import GaussianMixture, MixtureStack
 from ..distributions.other_libraries import takes_other_libraries
 
-__all__ = ["MixtureGradient", "divergence_gradient"]
-
 # bound: none - ends of panels around a mean, in standard deviations; beyond the last a density is below the doubles
 _ENDS = np.array([0.0, 0.35, 0.7, 1.1, 1.5, 2.0, 2.6, 3.3, 4.1, 5.0, 6.0, 7.2, 8.6, 10.5, 13.0, 17.0, 23.0, 31.0, 39.0])
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)  # of the rule, and of the one that tells its error
@@ -228,9 +226,7 @@ def _on_panels(
     return result, sizes
 
 
-def _densities(
-    quantity: str, number: float, logs: list[FloatArray], dx: FloatArray
-) -> list[tuple[float, FloatArray]]:
+def _densities(quantity: str, number: float, logs: list[FloatArray], dx: FloatArray) -> list[tuple[float, FloatArray]]:
     """a, and b where there is a Q, at the nodes: with the factor 0 itself, else a factor and the logarithm."""
     log_p = logs[0]
     if quantity == "entropy":

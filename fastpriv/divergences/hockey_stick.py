@@ -20,8 +20,6 @@ from ..sampling.options import Request, Sampling, SamplingOptions, sampling_requ
 from .arguments import Dispatch, Distribution, dispatch_of, exact_or_sampled, is_stack
 from .one_dimension import monotone_pieces
 
-__all__ = ["hockey_stick_divergence", "log_hockey_stick_divergence", "total_variation"]
-
 _Blocks = Sequence[GaussianMixture]  # independent ones of a product
 # The methods in one dimension, and for mixtures that are reduced to it.
 _EXACT_METHODS = monotone_pieces.hockey_stick_divergence, lambda reductions: reductions.hockey_stick_divergence

@@ -18,8 +18,6 @@ from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Dispatch, exact_or_sampled
 from .one_dimension import integrals
 
-__all__ = ["entropy", "information_of_settings", "label_information", "mutual_information"]
-
 
 @takes_other_libraries
 @in_unit

@@ -15,8 +15,6 @@ from ..sampling.options import Sampling, SamplingOptions, sampling_request
 from .arguments import Distribution, dispatch_of, exact_or_sampled, is_stack
 from .one_dimension import integrals, monotone_pieces
 
-__all__ = ["jensen_shannon", "kl_divergence", "renyi_divergence"]
-
 
 @takes_other_libraries
 @in_unit

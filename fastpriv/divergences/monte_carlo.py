@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base.errors import DomainError, interruption, warned
 from ..base.estimate import Estimate, Unit, stacked
-from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, BoolArray, FloatArray, IndexArray
+from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, FloatArray, IndexArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
 from ..sampling.estimand import Estimand
@@ -39,14 +39,12 @@ from ..sampling.problem import (
     proposal_problem,
 )
 from ..sampling.proposals.local_normal_proposals import local_normals
-from ..sampling.proposals.renyi_proposals import RenyiIntegralBounds, renyi_integral_bounds, renyi_proposal
+from ..sampling.proposals.renyi_proposals import renyi_integral_bounds, renyi_proposal
 from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_mass_of_larger
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
 from ..sampling.stopping import RunOutcome, run
 from .reductions.subspaces import in_common_units, in_diagonal_coordinates, subspace
-
-__all__ = ["entropy", "hockey_stick", "jensen_shannon", "kl", "label_information", "renyi", "total_variation"]
 
 Arguments = ParamSpec("Arguments")
 _NO_PARAMETER = np.zeros(1)  # of a term that has none
@@ -156,7 +154,11 @@ def renyi(p: Any, q: Any, order: float, request: Request) -> Estimate:
     if bounds is not None:
         floor, ceiling = (max(end / b, 0.0) for end in (bounds.high, bounds.low))
         if bounds.mixture is not None and bounds.high < _LOG_RARE:
-            candidates.append((_component_pair_problem(p, q, bounds, term), False, bounds.log_scale))
+            # the normals of all pairs of components, over which the integrand has a range that is far from 0
+            problem = proposal_problem(p, q, {bounds.mixture: 1.0}, bounds.log_scale, term)
+            low, high = math.exp(-bounds.rounding_error) / bounds.pairs, math.exp(bounds.rounding_error)
+            problem = replace(problem, integrand=Integrand((term,), low, high))
+            candidates.append((problem, False, bounds.log_scale))
     if pair.both_mixtures and order > 1.0:
         proposal = renyi_proposal(p, q, order, expired=expired)
         if proposal.diverges:
@@ -254,7 +256,8 @@ def _hockey_stick(
     groups = list(_epsilon_groups(p, q, pair, flat[finite], request)) if finite.size else []
     outcomes: list[RunOutcome] = []
     spent, done = 0, np.zeros(flat.size, dtype=bool)
-    slack = np.full(flat.size, _log(_weight_gap(p, q)))  # log of what the weights' gap may move an answer by
+    gap = _weight_gap(p, q)
+    slack = np.full(flat.size, math.log(gap) if gap else -math.inf)  # log of what it may move an answer by
     for number, group in enumerate(groups):
         log_scale, proposal, indices = 0.0, group.proposal, finite[group.indices]
         share = 1.0 / (len(groups) - number)
@@ -277,11 +280,13 @@ def _hockey_stick(
         done[indices] = True
         if outcome.stopped == "interrupted":
             break
-    for group in groups:
+    for group in groups[len(outcomes) :]:  # left out by an interruption: bounded by proposals and smaller epsilons
         log_scale = 0.0 if group.proposal is None else group.proposal.log_scale
+        proved = log_scale if logs else math.exp(min(log_scale, 0.0))
         for index in finite[group.indices]:
-            if not done[index]:  # an interruption left it out
-                _fill_from_smaller_epsilons(estimates, flat, done, index, log_scale, logs)
+            before = done & (flat <= flat[index])
+            most = min(float(estimates[2, before].min(initial=0.0 if logs else 1.0)), proved)
+            estimates[0, index], estimates[2, index] = (most - LOG_2 if logs else 0.5 * most), most
     shape = epsilon.shape
     unit: Unit = "log probability" if logs else "probability"
     if not outcomes:
@@ -333,16 +338,6 @@ def _hockey_stick_estimand(log_scale: float, logs: bool) -> Estimand:
     return Estimand(lambda mean: np.exp(log_of(mean)), 0.0, 1.0)
 
 
-def _fill_from_smaller_epsilons(
-    estimates: FloatArray, epsilon: FloatArray, done: BoolArray, index: int, log_scale: float, logs: bool
-) -> None:
-    """Bound the divergence at an epsilon without samples by its proposal and by the bounds of smaller epsilons."""
-    before = done & (epsilon <= epsilon[index])
-    proved = log_scale if logs else math.exp(min(log_scale, 0.0))
-    upper = min(float(estimates[2, before].min(initial=0.0 if logs else 1.0)), proved)
-    estimates[0, index], estimates[2, index] = (upper - LOG_2 if logs else 0.5 * upper), upper
-
-
 def _widen_by_weight_gap(estimates: FloatArray, slack: FloatArray, finite: IndexArray, logs: bool) -> None:
     """Widen hockey-sticks by what weights whose sums are rounded can move them: their gap times the mass of the set
     where p is larger, of which q has less."""
@@ -374,14 +369,6 @@ def _merged(outcomes: list[RunOutcome], estimates: FloatArray) -> RunOutcome:
 
 
 # Problems with proposals
-
-
-def _component_pair_problem(p: Any, q: Any, bounds: RenyiIntegralBounds, term: Term) -> SamplingProblem:
-    """Samples of the normals of all pairs of components, over which the integrand has a range that is far from 0."""
-    assert bounds.mixture is not None
-    problem = proposal_problem(p, q, {bounds.mixture: 1.0}, bounds.log_scale, term)
-    low, high = math.exp(-bounds.rounding_error) / bounds.pairs, math.exp(bounds.rounding_error)
-    return replace(problem, integrand=Integrand((term,), low, high))
 
 
 def _tilted_candidates(p: Any, q: Any, proposal: Proposal, term: Term) -> Iterator[SamplingProblem]:
@@ -429,10 +416,6 @@ def _sampled_pair(p: Any, q: Any, request: Request, *, both: bool) -> tuple[Any,
 def _weight_gap(p: Any, q: Any) -> float:
     """How far weights may be from those of a distribution; samples are of the normalised ones."""
     return 2.0 * sum(side.mass_gap for side in (p, q) if isinstance(side, GaussianMixture))
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf
 
 
 def _of_forced_distribution(problems: list[SamplingProblem], request: Request) -> list[SamplingProblem]:

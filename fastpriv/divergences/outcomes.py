@@ -26,8 +26,6 @@ from ..base.estimate import Estimate, Unit
 from ..base.numerics import LOG_2_ABOVE, FloatArray, LongDoubleArray, doubles_around, next_above, next_below
 from ..distributions import Pmf
 
-__all__ = ["are_outcomes", "hockey_stick_divergence", "jensen_shannon", "probabilities_of_outcomes", "renyi_divergence"]
-
 _ROUNDOFF = np.finfo(np.longdouble).eps  # r of the text above
 _SERIES = 24  # terms of phi: beyond them is less than 2^-69 of the first
 _Bounds = tuple[float, float]

@@ -32,8 +32,7 @@ from ..kernels import _hockey_stick_curves, _quadrature
 from ..sampling.options import Request, Sampling
 from .one_dimension import monotone_pieces
 from .one_dimension.quadrature import MAX_EXPONENTIALS, STOPPED, TIME_SPENT, Deadline, kind_and_method
-
-__all__ = ["hockey_stick", "quantity"]
+from .one_dimension.separated_scales import is_wide
 
 _BLOCK_WORK = 50_000  # of a block of rows, in pairs of components and crossings: some milliseconds, up to 0.1 s
 _MAX_BLOCK_ROWS = 2048  # rows whose brackets stand in memory beside the answer
@@ -217,7 +216,7 @@ def _settle_curves(
             *fields, levels, part[chosen], both.shape, monotone_pieces.MAX_DOUBLE_WIDTH, logs, deadline.expiry, rows,
             some,
         )
-        cost[chosen], redone[chosen] = some, monotone_pieces.is_wide(rows).any(axis=-1)
+        cost[chosen], redone[chosen] = some, is_wide(rows).any(axis=-1)
         return rows
 
     with_gap = (gap_p != 0.0) | (gap_q != 0.0)

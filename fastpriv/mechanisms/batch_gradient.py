@@ -31,8 +31,6 @@ from ..base.values import ValueObject
 from ..channels.subset_likelihoods import SubsetLikelihood, validated_subset
 from ..kernels import _matrix_product
 
-__all__ = ["BatchGradient"]
-
 _LARGEST = 1e50  # size of entries: products of five of them neither overflow nor, inverted, underflow
 _ENTRY_CONSTRAINT = "below 1e50 in size"  # how errors say it
 _BLOCK_RECORDS = 2**14  # records whose products with a release are computed at a time: some megabytes

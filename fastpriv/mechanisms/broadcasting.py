@@ -23,8 +23,6 @@ from ..channels import ChannelStack
 from ..distributions import Pmf, PmfStack
 from .gaussian import GaussianMechanism
 
-__all__ = ["broadcasting"]
-
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
@@ -135,16 +133,12 @@ def _each_setting(
                 raise type(error)(changed, error.best) from None
             raise type(error)(changed) from None
 
-    def answers_of(part: slice) -> list[Any]:
-        return [answer_at(index) for index in positions[part]]
-
     positions = list(np.ndindex(shape))
-    parts = parallel.blocks(len(positions), _SETTINGS_PER_TASK)
-    if positions:
-        results = parallel.ordered_map(answers_of, parts, n_jobs=n_jobs, progress=progress, shared=True)
-        answers = [answer for part in results for answer in part]
-    else:
-        answers = []
+    results = parallel.ordered_map(
+        lambda part: list(map(answer_at, positions[part])), parallel.blocks(len(positions), _SETTINGS_PER_TASK),
+        n_jobs=n_jobs, progress=progress, shared=True,
+    )
+    answers = [answer for part in results for answer in part]
     errors = {index: item for index, item in zip(positions, answers, strict=True) if isinstance(item, str)}
     if len(errors) == len(answers):
         text = f"the first is: {next(iter(errors.values()))}" if errors else "Pass others."

@@ -16,12 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base import validate
 from ..base.errors import ShapeError
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, scaled_exponential
 from ..channels.base import AnyChannel
 from ..channels.likelihoods import DefaultLikelihood
 from ..channels.type_classes import ExtremeLogRatios, RowPair, TypeClasses, distinct_probabilities
-
-__all__ = ["ExponentialMechanism", "RandomizedResponse", "log_mixture", "validated_epsilon"]
 
 _MAX_INT64_SECRETS = 2**63  # more secrets are numbered by Python integers
 
@@ -109,7 +107,7 @@ class RandomizedResponse(AnyChannel):
         if high == math.inf or low == 0.0:
             return RandomizedResponse(self.k, low)
         # with a = e^low, b = e^high: e^epsilon - 1 = (a - 1)(b - 1) / (a + b + k - 2); both sides divided by b
-        denominator = math.exp(low - high) + 1.0 + _times_exp(self.k - 2, -high)
+        denominator = math.exp(low - high) + 1.0 + scaled_exponential(self.k - 2, -high)
         return RandomizedResponse(self.k, math.log1p(math.expm1(low) * -math.expm1(-high) / denominator)
                                   if low < 700 else low - math.log(denominator))
 
@@ -231,11 +229,3 @@ def _random_below(bound: int, generator: np.random.Generator) -> int:
         number = int.from_bytes(generator.bytes((bits + 7) // 8), "little") & ((1 << bits) - 1)
         if number < bound:
             return number
-
-
-def _times_exp(factor: int, exponent: float) -> float:
-    """factor * e^exponent for a natural number of any size."""
-    if factor <= 0:
-        return 0.0
-    log = math.log(factor) + exponent
-    return math.exp(log) if log < 700 else math.inf

@@ -21,12 +21,10 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, NumberLike, Unit, with_negative_levels
 from ..base.monotone import monotone
-from ..base.numerics import LARGEST_DOUBLE, BoolArray, FloatArray, next_above, next_below
+from ..base.numerics import LARGEST_DOUBLE, FloatArray, next_above, next_below
 from ..base.values import ValueObject
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..kernels import _gaussian_mechanism
-
-__all__ = ["GaussianMechanism"]
 
 # bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta and
 #    log delta
@@ -288,7 +286,8 @@ class GaussianMechanism(ValueObject):
         sigma, span, own_shape = self._arrays_of_curve()
         validate.broadcastable("epsilon", level, "sigma and sensitivity", np.broadcast_to(0.0, own_shape))
         shape = np.broadcast_shapes(level.shape, own_shape)
-        columns = [_single_or_flat(array, shape) for array in (level, sigma, span)]
+        arrays = [x if x.size == 1 else np.broadcast_to(x, shape) for x in (level, sigma, span)]
+        columns = [np.ascontiguousarray(x.reshape(-1)) for x in arrays]  # one number for all settings, or one each
         out = np.empty((3, math.prod(shape)))
         extreme = 0
         for start in range(0, out.shape[1], _KERNEL_CALL_SIZE):
@@ -317,7 +316,7 @@ class GaussianMechanism(ValueObject):
         level = validate.real("epsilon", epsilon, "a number", lambda x: x == x)
         curve = special.gaussian_log_delta if log else special.gaussian_delta
         value, low, high = (np.asarray(curve(r, level)) for r in self._ratio())
-        zero = self._delta_is_zero(level)
+        zero = np.asarray((np.asarray(self.sensitivity) == 0.0) | np.isposinf(level))  # where delta is exactly 0
         if not log:
             down, up = next_below(low * (1 - _RELATIVE_ERROR), 3), next_above(high * (1 + _RELATIVE_ERROR), 3)
             exact = (high == 0.0) & (low == 0.0) & zero
@@ -327,10 +326,6 @@ class GaussianMechanism(ValueObject):
         lower = np.where(np.isneginf(low), low, down)
         upper = np.where(np.isneginf(high), np.where(zero, -np.inf, -LARGEST_DOUBLE), np.minimum(up, 0.0))
         return value, np.minimum(lower, 0.0), upper
-
-    def _delta_is_zero(self, epsilon: FloatArray) -> BoolArray:
-        """Where delta is exactly 0, by no sensitivity or an infinite epsilon."""
-        return np.asarray((np.asarray(self.sensitivity) == 0.0) | np.isposinf(epsilon))
 
     def _inverse(self, name: str, target: FloatArray, above: np.ufunc, below: np.ufunc) -> Estimate:
         r, low, high = self._ratio()
@@ -345,11 +340,6 @@ class GaussianMechanism(ValueObject):
 
     def __repr__(self) -> str:
         return f"GaussianMechanism(sigma={self.sigma!r}, sensitivity={self.sensitivity!r})"
-
-
-def _single_or_flat(array: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """One number for all settings, or one each, contiguous."""
-    return np.ascontiguousarray((array if array.size == 1 else np.broadcast_to(array, shape)).reshape(-1))
 
 
 def _float_or_copy(array: FloatArray) -> float | FloatArray:

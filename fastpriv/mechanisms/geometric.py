@@ -21,8 +21,6 @@ from ..channels.base import AnyChannel
 from ..channels.type_classes import ExtremeLogRatios, RowPair
 from .categorical import validated_epsilon
 
-__all__ = ["DiscreteLaplace", "GeometricMechanism", "geometric_smoothing"]
-
 _MAX_LISTED_OUTPUTS = 2**22  # releases up to which the pair of end rows is listed: 32 MiB an array
 _MAX_INTEGER = 2**62  # secrets and releases in size, so that their differences fit 64 bits
 

@@ -20,10 +20,8 @@ from numpy.typing import ArrayLike
 from ..base import validate
 from ..base.estimate import Estimate, NumberLike, with_negative_levels
 from ..base.monotone import monotone
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
+from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, doubles_around, next_above, next_below
 from ..base.values import ValueObject
-
-__all__ = ["LaplaceMechanism"]
 
 # bound: tested by kernels/test_laplace_mechanism - relative error of expm1 and log1p here, at most 2 units of rounding
 _RELATIVE_ERROR = 4 * UNIT_ROUNDOFF
@@ -157,20 +155,11 @@ class LaplaceMechanism(ValueObject):
 
     def _loss_bounds(self) -> tuple[float, float]:
         """Bounds of a = sensitivity / scale, equal where the quotient is exact."""
-        try:
-            quotient = self.sensitivity / self.scale
-        except OverflowError:
-            quotient = math.inf
-        if quotient == math.inf:
-            return np.finfo(np.float64).max, math.inf
-        low, high = float(next_below(quotient)), float(next_above(quotient))
-        if self.sensitivity == 0.0:
-            return 0.0, 0.0
+        if self.sensitivity / self.scale == math.inf:
+            return LARGEST_DOUBLE, math.inf
         from fractions import Fraction  # slow to load
 
-        exact = Fraction(self.sensitivity) / Fraction(self.scale)
-        rounded = Fraction(quotient)
-        return (quotient if exact >= rounded else low), (quotient if exact <= rounded else high)
+        return doubles_around(Fraction(self.sensitivity) / Fraction(self.scale))
 
 
 def _estimate(value: FloatArray, lower: FloatArray, upper: FloatArray, unit: str) -> Estimate:

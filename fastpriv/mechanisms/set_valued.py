@@ -26,8 +26,6 @@ from ..channels.base import MAX_INPUTS, AnyChannel, check_countable
 from ..channels.likelihoods import DefaultLikelihood
 from .categorical import log_mixture, validated_epsilon
 
-__all__ = ["SubsetSelection", "UnaryEncoding", "count_times_log", "log_expit"]
-
 _MAX_CLASSES = 2**18  # classes of sets up to which they are listed: about 100 MiB
 _MAX_SIZES = 2**21  # sizes of sets up to which they are listed, where only the size counts
 _MAX_VECTOR_BITS = 2**27  # bits of the number of bit vectors, 2**k, up to which it is computed

@@ -24,8 +24,6 @@ from ..base.numerics import FloatArray, next_above
 from ..base.values import ValueObject
 from ..distributions import GaussianMixture
 
-__all__ = ["PoissonSampledGaussian"]
-
 _MAX_GROUP = 1000  # records of a group: its weights are exact fractions of as many factors
 # bound: none - what is refused
 _LEAST_WEIGHT = 1e-290  # of the components: smaller ones would be subnormal, and lose their relative accuracy

@@ -8,13 +8,14 @@ Notation: X is the secret with prior pi on points x, M the mechanism.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base import parallel
 from ..base.errors import DomainError
-from ..base.estimate import Estimate, Result
+from ..base.estimate import KINDS, Estimate, Result
 from ..base.numerics import FloatArray, IndexArray
 from ..base.parallel import Progress
 from ..channels import ChannelStack
@@ -27,8 +28,6 @@ from . import gaussian
 from .discrete.abp import PosteriorShifts, is_one_task, posterior_shifts, shifts_of_channels
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
 from .discrete.stack_quantities import StackWithPriors, quantities, stack_estimate, stack_with_priors
-
-__all__ = ["AverageBayesianPrivacy", "MaximumBayesianPrivacy", "abp", "abp_of_shifts", "larger_side", "mbp"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -117,12 +116,13 @@ def mbp(
 
 
 def larger_side(plus: Estimate, minus: Estimate) -> Estimate:
-    """xi, the larger of both sides of MBP."""
+    """xi, the larger of both sides of MBP, of the weaker of their kinds."""
+    kind: Any = max(plus.kind, minus.kind, key=KINDS.index)
     if plus.shape:
         numbers = (np.maximum(getattr(plus, end), getattr(minus, end)) for end in ("value", "lower", "upper"))
-        return Estimate._of_arrays(*numbers, kind=plus.kind, unit="nats", method=plus.method, cost=plus.cost)
+        return Estimate._of_arrays(*numbers, kind=kind, unit="nats", method=plus.method, cost=plus.cost)
     ends = (max(float(getattr(plus, end)), float(getattr(minus, end))) for end in ("value", "lower", "upper"))
-    return Estimate(*ends, kind="exact", unit="nats", method=(plus if plus.value > minus.value else minus).method)
+    return Estimate(*ends, kind=kind, unit="nats", method=(plus if plus.value > minus.value else minus).method)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

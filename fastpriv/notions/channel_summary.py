@@ -26,8 +26,6 @@ from .discrete.quantities import UNITS, brackets, check_relations
 from .discrete.stack_quantities import quantities
 from .discrete.type_class_quantities import BEST_GUESS, log_ratio_bounds, type_classes
 
-__all__ = ["ChannelSummary", "summary"]
-
 Posteriors: TypeAlias = NDArray[np.float64] | NDArray[np.float32] | str | os.PathLike[str] | None
 
 _AUTOMATIC_WORK = 2**32  # multiplications up to which ABP is computed for all secrets without a request: seconds
@@ -135,9 +133,9 @@ def summary(
     (0.085111, 0.048265)
     """
     parallel.checked(n_jobs, progress)
-    one_by_one = not (posteriors is None and release is None and secret is None and belief is None)
+    all_secrets = release is None and secret is None and belief is None
     if isinstance(mechanism, ChannelStack):
-        if one_by_one:
+        if not all_secrets or posteriors is not None:
             raise DomainError(
                 "posteriors, release, secret and belief must be None for a stack of channels; got one of them. Take "
                 "its channels one by one."
@@ -151,21 +149,17 @@ def summary(
         results, arrays, rows = _from_rows(model, posteriors, n_jobs, progress)
     else:
         results = brackets(model, UNITS, n_jobs=n_jobs, progress=progress, omit_unavailable=True)
-    numbers = _estimates(check_relations(results, model))
-    all_secrets = release is None and secret is None and belief is None
+    checked = check_relations(results, model)
+    numbers: dict[str, Any] = {
+        name: models.estimate(checked[name], unit) if name in checked else None for name, unit in UNITS.items()
+    }
+    plus, minus = numbers["xi_plus"], numbers["xi_minus"]
+    numbers["xi"] = None if plus is None or minus is None else larger_side(plus, minus)
     shifts = abp.symmetric_shifts(model, None) if all_secrets else None
     if shifts is None and (not all_secrets or _abp_is_cheap(model)):
         shifts = abp.posterior_shifts(model, release, secret, belief, n_jobs, None, rows)
     shift = None if shifts is None else abp_of_shifts(shifts)
     return ChannelSummary(**numbers, abp=shift, **arrays, posteriors=posteriors)
-
-
-def _estimates(results: dict[str, models.Bracket]) -> dict[str, Any]:
-    numbers: dict[str, Any] = {
-        name: models.estimate(results[name], unit) if name in results else None for name, unit in UNITS.items()
-    }
-    plus, minus = numbers["xi_plus"], numbers["xi_minus"]
-    return {**numbers, "xi": None if plus is None or minus is None else larger_side(plus, minus)}
 
 
 def _is_enumerated(model: models.ChannelWithPrior) -> bool:
@@ -212,8 +206,13 @@ def _from_rows(
 
 def _second_pass(rows: dense.RowBlocks, posteriors: Any) -> dense.RowStatistics:
     if not isinstance(posteriors, (str, os.PathLike)):
-        if posteriors is not None:
-            _check_posteriors(posteriors, rows.channel.shape)
+        shape, array = rows.channel.shape, isinstance(posteriors, np.ndarray)
+        good = array and posteriors.dtype in (np.float32, np.float64) and posteriors.shape == shape
+        if posteriors is not None and not (good and posteriors.flags.c_contiguous and posteriors.flags.writeable):
+            raise ShapeError(
+                f"posteriors must be a contiguous array of float32 or float64 of shape {shape} that can be written to, "
+                f"or a path; got {validate.shown(posteriors)}. Pass numpy.empty({shape})."
+            )
         return dense.row_statistics(rows, posteriors=posteriors)
     with atomic_write(posteriors) as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": rows.channel.shape}
@@ -226,12 +225,3 @@ def _second_pass(rows: dense.RowBlocks, posteriors: Any) -> dense.RowStatistics:
                 stream.write(block.data)
 
         return dense.row_statistics(rows, posteriors=write_block)
-
-
-def _check_posteriors(posteriors: Any, shape: tuple[int, int]) -> None:
-    good = isinstance(posteriors, np.ndarray) and posteriors.dtype in (np.float32, np.float64)
-    if not (good and posteriors.shape == shape and posteriors.flags.c_contiguous and posteriors.flags.writeable):
-        raise ShapeError(
-            f"posteriors must be a contiguous array of float32 or float64 of shape {shape} that can be written to, or "
-            f"a path; got {validate.shown(posteriors)}. Pass numpy.empty({shape})."
-        )

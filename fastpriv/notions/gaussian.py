@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from .. import special
 from ..base import validate
 from ..base.errors import DomainError
-from ..base.estimate import Estimate, Kind
+from ..base.estimate import KINDS, Estimate
 from ..base.numerics import FloatArray, next_above, next_below
 from ..base.parallel import Progress, blocks, ordered_map
 from ..base.remedies import LIP_LEVELS
@@ -43,9 +43,6 @@ from ..divergences.one_dimension.integrals import kl_divergence
 from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, with_mass_gaps
 from ..kernels import _lip
 from ..mechanisms.gaussian import GaussianMechanism
-
-__all__ = ["bayes_vulnerability", "ldp_delta", "lip_curves", "lip_epsilon", "lip_rows", "pointwise_lmip", "sigmas_of",
-           "validated"]
 
 # bound: proved - of numbers in extended precision by some roundings, and of a sum of normal probabilities, below 1
 _LONG_ROUNDING, _GUESS_ROUNDING = 16.0 * float(np.finfo(np.longdouble).eps), 2e-15
@@ -212,7 +209,7 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
             release = GaussianMixture(grouped.weights, grouped.values, sigma)
     largest: Estimate | None = None
     lower = upper = value = 0.0
-    kinds: set[Kind] = set()
+    kinds: set[str] = set()
     evaluations = 0
     for i in np.argsort(-cap, kind="stable"):
         if largest is not None and cap[i] <= max(lower, upper + _TIE * upper):
@@ -226,8 +223,7 @@ def pointwise_lmip(prior: Any, mechanism: Any, *, certified: bool = False) -> Es
             max(value, central), max(lower, below - grouping_error), max(upper, above + grouping_error)
         )
     assert largest is not None
-    kinds_from_weakest: tuple[Kind, ...] = ("heuristic", "certified", "exact")
-    kind = next(kind for kind in kinds_from_weakest if kind in kinds)
+    kind: Any = max(kinds, key=KINDS.index)
     return Estimate(
         value, min(lower, value), max(upper, value), kind=kind, unit="nats",
         method=f"largest divergence; {largest.method}", cost={"divergences": evaluations},

@@ -20,8 +20,6 @@ from .discrete.channel_with_prior import ChannelWithPrior, Mechanism, Prior, cha
 from .discrete.dense_quantities import RowBlocks
 from .discrete.stack_quantities import quantity, stack_with_priors
 
-__all__ = ["bayes_vulnerability", "map_secrets", "maximal_leakage", "min_entropy_leakage"]
-
 
 @broadcasting(itself=(ChannelStack,))
 def bayes_vulnerability(

@@ -31,9 +31,6 @@ from .discrete import delta_curves
 from .discrete.channel_with_prior import Mechanism, Prior, channel_with_prior, is_channel
 from .discrete.stack_quantities import quantity
 
-__all__ = ["cd_lmip", "ci_lmip", "ldp_delta", "ldp_epsilon", "lip_curves", "lip_delta", "lip_epsilon", "log_lip_delta",
-           "pointwise_lmip"]
-
 
 @broadcasting(itself=(ChannelStack, GaussianMechanism))
 def ldp_epsilon(

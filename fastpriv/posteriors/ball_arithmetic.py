@@ -16,8 +16,6 @@ import numpy as np
 
 from ..base.numerics import LOG_2, UNIT_ROUNDOFF, two_sum
 
-__all__ = ["Ball", "log_of_count", "quotient", "select", "stack"]
-
 # bound: tested by kernels/test_bound_constants - relative error of NumPy's exp, expm1, log and log1p
 _LIBRARY = 8 * UNIT_ROUNDOFF
 # bound: proved - rounding of a radius, a sum of fewer than 2^12 terms
@@ -148,9 +146,6 @@ class Ball:
         value = z * np.polynomial.polynomial.polyval(z, _DEFICIT_SERIES)
         slope = (np.abs(self.mid) + self.rad) * 0.25 * self.rad
         return Ball(value, slope * _RADIUS_ROUNDING + 8 * UNIT_ROUNDOFF * value + _underflow(value))
-
-    def __repr__(self) -> str:
-        return f"<Ball {self.mid} +- {self.rad}>"
 
 
 def quotient(top: int, bottom: int) -> Ball:

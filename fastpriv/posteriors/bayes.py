@@ -22,8 +22,6 @@ from ..channels.subset_likelihoods import SubsetLikelihood
 from ..channels.vector_sources import BLOCK, source_of
 from .result import Options, Posterior
 
-__all__ = ["posterior"]
-
 Path = str | os.PathLike[str]
 LikelihoodLike: TypeAlias = Likelihood | ArrayLike | Path | tuple[Path, str] | Callable[..., Any] | Iterator[ArrayLike]
 PriorLike: TypeAlias = LikelihoodLike | Sequence[LikelihoodLike | None] | None
@@ -119,11 +117,14 @@ def posterior(
     (array([1, 0]), array([0.66666667, 0.33333333]))
     """
     parallel.checked(n_jobs, progress)
-    one_prior = _one_prior(prior, log_prior)
+    if prior is not None and log_prior is not None:
+        raise DomainError("prior and log_prior must not both be given; got two priors. Pass one of them.")
     top = validate.count("top", top, 0)
     executors.checked(executor, n_jobs)
     options = Options(top, out, n_jobs, progress, log_prior is not None, executor, store)
-    validated = _as_likelihood(likelihood, log)
+    validated = likelihoods.as_likelihood(likelihood)
+    if validated is not likelihood and isinstance(validated, DenseLikelihood):  # ``log`` applies only to plain arrays
+        validated = DenseLikelihood(likelihood, log=log)
     if not (executor is None and store is None) and not isinstance(validated, likelihoods.ShardedLikelihood):
         raise DomainError(
             "executor and store must be None for a likelihood without shards; got "
@@ -136,15 +137,9 @@ def posterior(
             f"{validate.shown(likelihood)}. Ask the posterior for probabilities(start, stop), some at a time."
         )
     _warn_of_probabilities(validated)
-    result: Posterior = import_module(f".{method}", __package__).posterior(validated, one_prior, options)
+    selected = prior if log_prior is None else log_prior
+    result: Posterior = import_module(f".{method}", __package__).posterior(validated, selected, options)
     return result
-
-
-def _as_likelihood(likelihood: LikelihoodLike, log: bool) -> Likelihood:
-    """Convert the argument to a Likelihood; ``log`` applies only to plain arrays."""
-    converted = likelihoods.as_likelihood(likelihood)
-    plain = converted is not likelihood and isinstance(converted, DenseLikelihood)
-    return DenseLikelihood(likelihood, log=log) if plain else converted
 
 
 def _warn_of_probabilities(likelihood: Likelihood) -> None:
@@ -184,10 +179,3 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
             "only the evidence changes, and this warning is not given.",
             UserWarning,
         )
-
-
-def _one_prior(prior: PriorLike, log_prior: PriorLike) -> PriorLike:
-    """The prior or its logarithms, of which at most one may be given."""
-    if prior is not None and log_prior is not None:
-        raise DomainError("prior and log_prior must not both be given; got two priors. Pass one of them.")
-    return prior if log_prior is None else log_prior

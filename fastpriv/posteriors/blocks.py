@@ -29,8 +29,6 @@ from ..channels.likelihoods import DenseLikelihood, IndexLikelihood, ShardedLike
 from ..channels.vector_sources import BLOCK, IndexSource, VectorSource, source_of
 from .result import npy_stream
 
-__all__ = ["Block", "BlockTree", "LikelihoodAndPrior", "Node", "PosteriorOutput", "no_secrets"]
-
 # bound: none - blocks in one round of tasks
 _BLOCKS_PER_ROUND = 64  # of streams, whose end is not known in advance
 _BLOCKS_PER_TASK = 8  # where a thread reads its own blocks, so that handing out tasks costs little
@@ -115,11 +113,7 @@ class LikelihoodAndPrior:
             return Block(number, number * BLOCK, np.log(wide), prior)
 
     def blocks(self) -> Iterator[Block]:
-        """All blocks of any sources, in order."""
-        if self.random_access:
-            assert self.block_count is not None
-            yield from map(self.read, range(self.block_count))
-            return
+        """All blocks of sources that are read from start to end, in order."""
         readers = [source.blocks() for source in self.sources]
         end = object()
         for number in itertools.count():

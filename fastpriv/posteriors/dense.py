@@ -39,14 +39,12 @@ import numpy as np
 from ..base import parallel, validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Unit, exact
-from ..base.numerics import LOG_2_ABOVE, MACHINE_EPSILON, UNIT_ROUNDOFF, FloatArray, IntArray
+from ..base.numerics import LOG_2_ABOVE, MACHINE_EPSILON, UNIT_ROUNDOFF, FloatArray, IntArray, two_sum
 from ..channels.likelihoods import DenseLikelihood, IndexLikelihood
 from ..channels.vector_sources import BLOCK
 from ..kernels import _posterior
 from .blocks import Block, BlockTree, LikelihoodAndPrior, Node, PosteriorOutput, no_secrets
 from .result import Options, Posterior, Top
-
-__all__ = ["Evidence", "FirstPassSums", "Pass", "PassSums", "posterior", "two_passes"]
 
 _CONSISTENT = 1e-6  # relative difference of the evidences of both passes beyond which the likelihood has changed
 
@@ -249,9 +247,8 @@ def _added(total: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, .
     """Sums of pairs of doubles: the high parts exactly, with their rounding error in the low parts."""
     result: list[float] = []
     for i in range(0, 6, 2):
-        high = total[i] + other[i]
-        back = high - total[i]
-        result += [high, total[i + 1] + other[i + 1] + ((total[i] - (high - back)) + (other[i] - back))]
+        high, error = two_sum(total[i], other[i])
+        result += [high, total[i + 1] + other[i + 1] + error]
     return tuple(result)
 
 

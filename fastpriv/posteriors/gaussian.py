@@ -21,12 +21,10 @@ import numpy as np
 from .. import special
 from ..base import validate
 from ..base.estimate import Estimate
-from ..base.numerics import LOG_2, BoolArray, FloatArray, next_above, next_below
+from ..base.numerics import LOG_2, FloatArray, next_above, next_below
 from ..distributions import Pmf
 from ..distributions.pmf import grouped_atoms
 from ..kernels import _abp
-
-__all__ = ["gaussian_abp"]
 
 # Nodes per standard deviation. The trapezoidal rule converges geometrically: its error squares with every doubling.
 _DENSITIES = (8, 16, 32, 64, 128)
@@ -132,7 +130,10 @@ def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, 
         cell = np.floor((points - points[0]) / prior.sigma)
     starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
     stops = np.append(starts[1:], points.size)
-    isolated = _isolated(prior, points)
+    # points that every release identifies, with less than half the mass; they are atoms of the grouped prior too
+    far = np.concatenate([[True], np.diff(points) > prior.reach * prior.sigma, [True]])
+    isolated = far[:-1] & far[1:]
+    isolated[isolated] = prior.weights[np.searchsorted(prior.atoms, points[isolated])] < 0.5
     w = prior.weights[np.searchsorted(prior.atoms, points[isolated])]  # such a point is certain after its release
     value[isolated], error[isolated] = LOG_2 + 0.5 * (w * special.log(w) - (1 + w) * special.log1p(w)), 0.0
     direct = ~isolated
@@ -172,14 +173,6 @@ def _divergences(prior: _GroupedPrior, points: FloatArray) -> tuple[FloatArray, 
         total += used
     rounding = _CANCELLATION * math.sqrt(value.max() if prior.shares_grid else 1.0)
     return value, error + _ROUNDING * value + rounding * (np.sqrt(value) + rounding) + _LEAST_ERROR, total
-
-
-def _isolated(prior: _GroupedPrior, points: FloatArray) -> BoolArray:
-    """Points that every release identifies, with less than half the mass; they are atoms of the grouped prior too."""
-    far = np.concatenate([[True], np.diff(points) > prior.reach * prior.sigma, [True]])
-    isolated = far[:-1] & far[1:]
-    isolated[isolated] = prior.weights[np.searchsorted(prior.atoms, points[isolated])] < 0.5
-    return np.asarray(isolated, dtype=np.bool_)
 
 
 def _chebyshev_coefficients(values: FloatArray) -> FloatArray:

@@ -38,11 +38,6 @@ from . import dense
 from .ball_arithmetic import Ball, log_of_count, quotient, select, stack
 from .result import Options, Posterior, Top, index_array
 
-__all__ = [
-    "GroupPosterior", "GroupedDomain", "Groups", "closed_form_posterior", "default_domain", "dense_domain", "posterior",
-    "uniform_groups",
-]
-
 # bound: none - sums farther from 1 are refused
 _SUM_TOLERANCE = 1e-9
 _EXPONENT_LIMIT = 600.0  # nats; exponents below it are far from overflow at 709

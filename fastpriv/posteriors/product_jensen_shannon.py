@@ -38,8 +38,6 @@ from numpy.typing import NDArray
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray
 from .ball_arithmetic import Ball, select
 
-__all__ = ["PosteriorMasses", "product_jensen_shannon", "product_type_jensen_shannon"]
-
 _SINH_SERIES = [6 / math.factorial(2 * k + 1) for k in range(1, 8)]  # 6 (sinh(h) - h) / h^3 in powers of h^2
 _SIN_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 10)]  # (sin(x) - x) / x in powers of x^2
 _BLOCK_ENTRIES = 2**14  # matrix entries computed at a time: 128 KiB of doubles stay in the cache

@@ -31,8 +31,6 @@ from .groups import GroupedDomain, GroupPosterior, closed_form_posterior, defaul
 from .product_jensen_shannon import PosteriorMasses, product_jensen_shannon
 from .result import Options, Posterior, Top, index_array
 
-__all__ = ["posterior"]
-
 _FIXED_POINT_BITS = 1080  # a double is a multiple of 2^-1074
 _DENSE_LIMIT = 2**24  # secrets; a coordinate with more is not expanded into an array (128 MiB)
 
@@ -168,11 +166,12 @@ def _sum(terms: list[tuple[Ball, int]]) -> Ball:
 
 def _most_probable(parts: list[_Coordinate], order: list[int], count: int) -> tuple[list[int], list[float]]:
     """The most probable tuples by their numbers, the lowest first on ties, and their probabilities."""
-    candidates = []  # of each kind of coordinate: (exact weight, secret, group)
+    candidates = []  # of each kind of coordinate: (exact weight as a multiple of 2^-1080, secret, group)
     for part in parts:
         joint = part.posterior.log_joint
         secrets, groups = part.domain.most_probable(joint, count)
-        weights = [_fixed_point(weight) for weight in joint[groups].tolist()]
+        ratios = [weight.as_integer_ratio() for weight in joint[groups].tolist()]
+        weights = [top * ((1 << _FIXED_POINT_BITS) // bottom) for top, bottom in ratios]
         candidates.append(list(zip(weights, secrets, groups, strict=True)))
     # Entries are (exact weight, number of the tuple, where it came from: entry before, kind and group).
     best: list[tuple[int, int, tuple[int, int, int] | None]] = [(0, 0, None)]
@@ -196,12 +195,6 @@ def _most_probable(parts: list[_Coordinate], order: list[int], count: int) -> tu
             terms.append(float(logs[kind][group]))
         probabilities.append(math.exp(math.fsum(terms)))
     return [number for _, number, _ in best], probabilities
-
-
-def _fixed_point(weight: float) -> int:
-    """A double as a multiple of 2^-1080."""
-    top, bottom = weight.as_integer_ratio()
-    return top * ((1 << _FIXED_POINT_BITS) // bottom)
 
 
 def _probability_function(parts: list[_Coordinate], order: list[int]) -> Callable[[int, int], FloatArray]:

@@ -19,8 +19,6 @@ from ..base.files import atomic_write
 from ..base.numerics import FloatArray, next_above, next_below
 from ..base.parallel import Progress
 
-__all__ = ["INT64_LIMIT", "Options", "Posterior", "Top", "index_array", "npy_stream"]
-
 # The numbers that a posterior has, by the names that users pass.
 QUANTITIES = (
     "log_evidence", "entropy", "kl", "js", "max_log_ratio", "min_log_ratio", "xi", "abp", "vulnerability", "inclusion",

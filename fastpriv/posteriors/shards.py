@@ -34,8 +34,6 @@ from .blocks import LikelihoodAndPrior, Node
 from .dense import Pass, PassSums, two_passes
 from .result import Options, Posterior, npy_stream
 
-__all__ = ["posterior"]
-
 _SHARDS_OF_ONE_PART = 64  # unless a number is given: enough for the workers of one machine to end together
 _MAX_ATTEMPTS = 4  # of a shard whose worker dies: nodes of a cluster are taken away now and then
 _FLOATS_OF_ROWS = 13, 6  # of a node of the first pass and of the second
@@ -75,8 +73,15 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
     assert inputs.length is not None
     length = inputs.length
     inputs.inspect(inputs.read(0))
-    shards = _shard_ranges(inputs.block_count, likelihood.shards, len(likelihood.parts))
-    with _opened_store(options.store, _identity(inputs, len(shards), options.top, out)) as store:
+    parts = len(likelihood.parts)
+    number = min(likelihood.shards or (parts if parts > 1 else _SHARDS_OF_ONE_PART), inputs.block_count)
+    shards = [range(*ends) for ends in pairwise(inputs.block_count * i // number for i in range(number + 1))]
+    identity = {  # what the sums depend on
+        "version": __version__, "computation": "posterior of shards", "secrets": str(length),
+        "number of shards": str(len(shards)), "top": str(options.top), "out": str(out), "data": _fingerprint(inputs),
+    }
+    path = options.store
+    with ResultStore.open(path, identity=identity) if path is not None else ResultStore.temporary(identity) as store:
         report, close = parallel.progress_reporter(options.progress, 2 * len(shards))
 
         def run(work: Pass) -> PassSums:
@@ -92,13 +97,6 @@ def posterior(likelihood: ShardedLikelihood, prior: Any, options: Options) -> Po
             return two_passes(inputs, run, options.top, {"shards": len(shards)})
         finally:
             close()
-
-
-def _shard_ranges(blocks: int, number: int | None, parts: int) -> list[range]:
-    """Ranges of blocks whose lengths differ by one at most: so many, one for each part, or those of one part."""
-    number = min(number or (parts if parts > 1 else _SHARDS_OF_ONE_PART), blocks)
-    ends = [blocks * i // number for i in range(number + 1)]
-    return [range(start, stop) for start, stop in pairwise(ends)]
 
 
 def _run_pass(
@@ -177,19 +175,6 @@ def _posterior_of_shard(
         schema = arrow.schema([("posterior", arrow.float64())])
         with atomic_write(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
             yield lambda probabilities: writer.write_table(arrow.table([probabilities], schema=schema))
-
-
-def _opened_store(path: Any, identity: dict[str, str]) -> ResultStore:
-    """The store that is named, or one that ends with the call; its identity says what the sums depend on."""
-    identity = {"version": __version__, **identity}
-    return ResultStore.temporary(identity) if path is None else ResultStore.open(path, identity=identity)
-
-
-def _identity(inputs: LikelihoodAndPrior, shards: int, top: int, out: str | None) -> dict[str, str]:
-    return {
-        "computation": "posterior of shards", "secrets": str(inputs.length), "number of shards": str(shards),
-        "top": str(top), "out": str(out), "data": _fingerprint(inputs),
-    }
 
 
 def _fingerprint(inputs: LikelihoodAndPrior) -> str:

@@ -39,8 +39,6 @@ from ..kernels import _subset_gibbs
 from ..sampling.statistics import chain_convergence as convergence
 from ..sampling.statistics.intervals import replicate_interval
 
-__all__ = ["SampledSubsetPosterior", "sampled_subset_posterior"]
-
 _BLOCKS = 32  # of the sweeps of a chain: enough to tell their spread within a sixth
 _WARM_UP = _BLOCKS // 4  # blocks that are dropped
 _MOST_CHAINS = 1024  # more of them are threads and memory for nothing
@@ -214,8 +212,7 @@ def sampled_subset_posterior(
             np.array([entry[1] for entry in selected]) / block,
             np.concatenate([entry[2] for entry in selected]),
             np.mean([entry[3][1:] for entry in selected], axis=0) / block,
-            tuple(sorted(best[4].tolist())),
-            float(best[5]),
+            tuple(sorted(best[4].tolist())), float(best[5]),
         )
 
     report, close = parallel.progress_reporter(progress, number)

@@ -41,8 +41,6 @@ from ..kernels import _posterior, _subset_posterior
 from .dense import FirstPassSums
 from .result import Options, Posterior, Top
 
-__all__ = ["posterior"]
-
 _MAX_SUBSETS = 10**13  # subsets that are enumerated: some core-days
 _RANGE_SIZE = 2**21  # subsets in one task, some hundredths of a second; a 1024th of them all if that is more
 _SERIAL_LIMIT = 2**18  # subsets; fewer are done before another thread has started

@@ -18,11 +18,6 @@ from ..base import validate
 from ..base.numerics import FloatArray, rounded_outward, rounded_up
 from .style import BAR, FAINT, INK, check_result, label, legend_below, new_figure, panel, positive, shade
 
-__all__ = [
-    "assessment", "categories", "column", "comparison", "curves", "information", "leakage", "panels_of_assessment",
-    "panels_of_comparison",
-]
-
 _PAGE_WIDTH = 11.5  # inches
 _MAX_CATEGORIES = 12  # that have a bar of their own; the others share one
 _MAX_CURVES = 6  # rows of the grid that have a curve

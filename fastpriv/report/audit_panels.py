@@ -11,8 +11,6 @@ from ..base import validate
 from ..base.errors import DomainError
 from .style import ALERT, FAINT, INK, label, legend_below, panel, shade
 
-__all__ = ["audit"]
-
 _OUTLYING = 20.0  # thresholds so many times as far apart as 90 % of them have a symmetric logarithmic axis
 
 

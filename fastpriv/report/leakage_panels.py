@@ -10,8 +10,6 @@ import numpy as np
 from ..base import validate
 from .style import ALERT, BAR, FAINT, INK, check_result, label, legend_below, panel, shade
 
-__all__ = ["estimates_against_noise"]
-
 _GAP = 0.45  # between the noise levels and other protections, and between these, in powers of ten
 # What is drawn over the noise: title, axis, and whether attacks at random have a range of it.
 _QUANTITIES = {

@@ -13,7 +13,6 @@ import io
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
 from importlib.resources import files as resource_files
 from importlib.util import find_spec
@@ -28,8 +27,6 @@ from ..base.files import save_and_close
 from ..base.remedies import shown
 from ..base.version import VERSION
 from ..kernels import _special
-
-__all__ = ["Details", "Pictures", "TextTable", "kind_meanings", "page"]
 
 # What the bounds of an Estimate of each kind say.
 _KIND_MEANINGS = {
@@ -151,10 +148,7 @@ class Details:
 
 
 def page(
-    title: str,
-    sections: Mapping[str, Sequence[Part]],
-    *,
-    ran: Mapping[str, str] | None = None,
+    title: str, sections: Mapping[str, Sequence[Part]], *, ran: Mapping[str, str] | None = None,
     files: Iterable[str] = (),
 ) -> str:
     """Return a report page: one HTML file that needs nothing else.
@@ -189,21 +183,21 @@ def page(
         if not isinstance(value, Mapping):
             raise DomainError(f"{argument} must be a dictionary; got {shown(value)}. Pass titles or names as its keys.")
     if ran is not None:
+        python = ".".join(map(str, sys.version_info[:3]))
+        software = f"fastpriv {VERSION}, Python {python}, NumPy {np.__version__}; instruction set {_special.ISA!s}"
         links = _Links({name: name for name in files})
-        sections = {**sections, "What ran": [{**_versions(), **ran}, links]}
+        sections = {**sections, "What ran": [{"software": software, **ran}, links]}
     named = {name: f"section-{k}" for k, name in enumerate(sections) if name}
     parts = [_parts(sections.get("", ())), _Links({name: f"#{anchor}" for name, anchor in named.items()}, "nav").html()]
     for name, anchor in named.items():
         parts.append(f'<section id="{anchor}">\n<h2>{_text(name)}</h2>\n{_parts(sections[name])}\n</section>')
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_text(title)}</title>\n<style>\n{_style_sheet()}</style>\n</head>\n<body>\n<main>\n<h1>{_text(title)}</h1>",
-            *parts,
-            "</main>\n</body>\n</html>\n",
-        ]
-    )
+    style = resource_files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    return "\n".join([
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{_text(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{_text(title)}</h1>",
+        *parts, "</main>\n</body>\n</html>\n",
+    ])
 
 
 def kind_meanings(kinds: Iterable[str]) -> dict[str, str]:
@@ -229,11 +223,6 @@ def kind_meanings(kinds: Iterable[str]) -> dict[str, str]:
     for kind in wanted:
         validate.choice("kinds", kind, tuple(_KIND_MEANINGS))
     return {kind: text for kind, text in _KIND_MEANINGS.items() if kind in wanted}
-
-
-@cache
-def _style_sheet() -> str:
-    return resource_files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _can_draw() -> bool:
@@ -272,12 +261,6 @@ def _svg_image(figure: Any, alternative: str) -> str:
     save_and_close(figure, stream, "svg")
     data = base64.b64encode(stream.getvalue()).decode("ascii")
     return f'<img alt="{_text(alternative)}" src="data:image/svg+xml;base64,{data}">'
-
-
-def _versions() -> dict[str, str]:
-    python = ".".join(map(str, sys.version_info[:3]))
-    numpy = f"NumPy {np.__version__}"
-    return {"software": f"fastpriv {VERSION}, Python {python}, {numpy}; instruction set {_special.ISA!s}"}
 
 
 def _text(text: str) -> str:

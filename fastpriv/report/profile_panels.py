@@ -15,8 +15,6 @@ from ..base.estimate import Estimate
 from ..base.numerics import FloatArray, rounded_up
 from .style import ALERT, INK, label, legend_below, panel, positive, shade
 
-__all__ = ["composed_profile", "profile"]
-
 Pair = tuple[ArrayLike, Estimate]
 _LABEL_WIDTH, _TITLE_WIDTH = 40, 60  # characters for which there is room
 _MAX_DECADES = 16.0  # of delta that the axis shows: smaller deltas are below the rounding of a probability near 1

@@ -40,11 +40,6 @@ from ..base.errors import BackendMissingError, DomainError
 from ..base.escaping import escaped, has_shape, shortened
 from ..base.numerics import FloatArray
 
-__all__ = [
-    "ALERT", "BAR", "FAINT", "INK", "axes_or_new", "check_result", "figure_of_panels", "label", "legend_below",
-    "new_figure", "panel", "positive", "shade", "styled",
-]
-
 # Colours: of text and lines, of what is in the background, of bars, of what is false or broken.
 INK, FAINT, BAR, ALERT = "#1f2430", "#8a90a0", "#cfd6e4", "#c8553d"
 _PANEL_SIZE = (6.4, 4.4)  # inches

@@ -12,8 +12,6 @@ from ..base.numerics import FloatArray
 from ..sweeps import SweepTable
 from .style import label, legend_below, panel, shade
 
-__all__ = ["sweep"]
-
 _MOST_NAMED = 12  # curves that the legend names: more are told apart by the order of their colours
 _NAME_WIDTH = 40  # characters of a setting for which the legend has room
 # bound: none - an axis is logarithmic where positive numbers span more than this factor: alone, and beside zeros

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import entropy as scipy_entropy
 
-from fastpriv import Channel, RandomizedResponse, notions
+from fastpriv import Channel, Estimate, RandomizedResponse, notions
 from fastpriv.channels import ProductChannel
+from fastpriv.notions.bayesian import larger_side
 from fastpriv.notions.discrete import channel_with_prior, quantities, stack_quantities
 
 RNG = np.random.default_rng(20)
@@ -59,6 +60,12 @@ def test_a_false_quantity_contradicts_another(name, factor):
     assert len(changed) >= 2
     for other in changed:
         assert checked[other].lower <= found[other].value <= checked[other].upper or other == name, other
+
+
+@pytest.mark.parametrize("sides", [("exact", "heuristic"), ("heuristic", "exact")])
+def test_the_larger_side_claims_no_more_than_either_side(sides):
+    plus, minus = (Estimate(1.0, 1.0, 1.0, kind=kind, unit="nats", method="example") for kind in sides)
+    assert larger_side(plus, minus).kind == "heuristic"
 
 
 def test_bounds_that_are_nan_lose_their_claim():

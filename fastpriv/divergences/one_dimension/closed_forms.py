@@ -14,11 +14,6 @@ from ...base.estimate import Estimate
 from ...base.numerics import LARGEST_DOUBLE, SMALLEST_NORMAL, next_above
 from ...distributions import GaussianMixture
 
-__all__ = [
-    "LOG_2_PI_E", "excess", "gaussian_kl", "gaussian_max_divergence", "gaussian_renyi", "square_root_above",
-    "to_float", "variance_term",
-]
-
 LOG_2_PI_E = 2.8378770664093454836  # log(2 pi e), in nats
 _MAX_SERIES_ARGUMENT = 0.25  # |x| up to which logarithms of 1 + x are summed as a series, or taken by log1p
 

@@ -52,8 +52,6 @@ from .quadrature import (
     rescaled,
 )
 
-__all__ = ["MAX_UNGROUPED", "entropy", "jensen_shannon", "kl_divergence", "mutual_information", "renyi_divergence"]
-
 # bound: none - orders beyond it are refused: their multiples of logarithms leave the range of doubles
 _MAX_ORDER = 1e300
 # bound: none - range / sigma below which nothing is grouped: the kernel takes the variance
@@ -109,7 +107,10 @@ def renyi_divergence(
     if tails == "infinite":
         return Estimate(math.inf, math.inf, math.inf, kind="exact", unit="nats", method="tails")
     if tails == "boundary":
-        return _renyi_at_tail_boundary(p, q, order, certified=certified, deadline=deadline)
+        # no less than that of a smaller order (van Erven and Harremoes 2014, theorem 3), and perhaps infinite
+        near = renyi_divergence(p, q, order * (1.0 - 2.0**-48), certified=certified, deadline=deadline)
+        method = f"{near.method}, of the order less 2^-48 of itself"
+        return Estimate(near.value, near.lower, math.inf, kind=near.kind, unit="nats", method=method, cost=near.cost)
     if all_single_gaussians(p, q):
         return closed_forms.gaussian_renyi(p, q, order)
     if order > _MAX_ORDER:
@@ -141,18 +142,6 @@ def _tail_behaviour(p: GaussianMixture, q: GaussianMixture, order: float) -> Lit
         return "finite" if gap > 0 else "infinite"
     inner, outer = p.means[p.sigmas == p.sigmas.max()], q.means[q.sigmas == q.sigmas.max()]
     return "boundary" if outer.min() < inner.min() and inner.max() < outer.max() else "infinite"
-
-
-def _renyi_at_tail_boundary(
-    p: GaussianMixture, q: GaussianMixture, order: float, *, certified: bool, deadline: Deadline
-) -> Estimate:
-    """The divergence of a slightly smaller order, which is a lower bound; the upper bound is infinite.
-
-    A divergence is no less than that of a smaller order (van Erven and Harremoes 2014, theorem 3).
-    """
-    near = renyi_divergence(p, q, order * (1.0 - 2.0**-48), certified=certified, deadline=deadline)
-    method = f"{near.method}, of the order less 2^-48 of itself"
-    return Estimate(near.value, near.lower, math.inf, kind=near.kind, unit="nats", method=method, cost=near.cost)
 
 
 def _half_width(p: GaussianMixture, q: GaussianMixture, order: float, deadline: Deadline) -> float | None:

@@ -43,12 +43,6 @@ from . import closed_forms, integrals
 from .quadrature import DISAGREE, NO_DEADLINE, STOPPED, TIME_SPENT, Deadline, all_single_gaussians, identical
 from .separated_scales import MAX_PAIRS, WIDE_BRACKET, Components, is_wide, narrow_by_parts
 
-__all__ = [
-    "COST_FIELDS", "MAX_DOUBLE_WIDTH", "curve_estimate", "curve_method", "epsilons_for_gaps", "hockey_stick_divergence",
-    "hockey_stick_rows", "is_wide", "max_divergence", "named_costs", "renyi_divergence", "rows_for_gaps",
-    "with_mass_gaps",
-]
-
 # bound: none - relative width of a bracket above which sums in doubles are formed again in double-doubles
 MAX_DOUBLE_WIDTH = 5e-13
 COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what the kernel counts

@@ -20,11 +20,6 @@ from ...base.estimate import Estimate, Kind
 from ...distributions import GaussianMixture
 from ...kernels import _quadrature
 
-__all__ = [
-    "DISAGREE", "MAX_EXPONENTIALS", "NO_DEADLINE", "STOPPED", "TIME_SPENT", "Deadline", "all_single_gaussians",
-    "estimate_and_status", "identical", "kind_and_method", "quantity_and_status", "rescaled",
-]
-
 # bound: none - exponentials of one integral, some seconds; only thousands of components of as many scales spend them
 MAX_EXPONENTIALS = 1_000_000_000
 _MAX_UNSCALED_EXPONENT = 16  # standard deviations around 2^16 or 2^-16 cost no accuracy

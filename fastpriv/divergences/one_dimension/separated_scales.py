@@ -40,8 +40,6 @@ import numpy as np
 from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, reconcile_bounds
 from ...kernels import _hockey_stick_curves
 
-__all__ = ["MAX_PAIRS", "WIDE_BRACKET", "Components", "intersect_rows", "is_wide", "narrow_by_parts"]
-
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
 RowsOf = Callable[[Components, Components, FloatArray], FloatArray]
 # bound: none - relative width of a bracket from which on parts and closed bounds are tried

@@ -46,7 +46,7 @@ cut at 0, and H_b - H_1 <= 1 - b for b < 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -71,11 +71,6 @@ from .independent_factors import (
     is_single_gaussian,
     product_factors,
 )
-
-__all__ = [
-    "entropy", "hockey_stick_divergence", "hockey_stick_of_blocks", "jensen_shannon", "mutual_information",
-    "renyi_divergence",
-]
 
 _MAX_MASS = 1.00001  # exceeds every total weight, at most 1 + 1e-9, times the rounding of an error bound
 # bound: none - bounds wider than both of these, absolutely and relatively, say no more than a sample would
@@ -337,7 +332,8 @@ def _sum_of_estimates(terms: list[Estimate], prefix: str, error: float = 0.0, *,
     method = f"{prefix}: {methods}" if prefix else methods
     if len(terms) == 1 and not error:
         return replace(terms[0], method=method)
-    value, lower, upper = (_exact_sum(getattr(term, name) for term in terms) for name in ("value", "lower", "upper"))
+    columns = ([getattr(term, name) for term in terms] for name in ("value", "lower", "upper"))
+    value, lower, upper = (math.fsum(x) if all(map(math.isfinite, x)) else sum(x) for x in columns)
     lower = lower if math.isinf(lower) else max(floor, next_below(lower - _MAX_MASS * error))
     upper = upper if math.isinf(upper) else next_above(upper + _MAX_MASS * error)
     kind = _weakest_kind(terms, "certified" if error else "exact")
@@ -345,11 +341,6 @@ def _sum_of_estimates(terms: list[Estimate], prefix: str, error: float = 0.0, *,
     return Estimate(
         min(max(value, lower), upper), lower, upper, kind=kind, unit=terms[0].unit, method=method, cost=cost
     )
-
-
-def _exact_sum(numbers: Iterable[float]) -> float:
-    terms = list(numbers)
-    return math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
 
 
 def _weakest_kind(terms: list[Estimate], least: Kind) -> Kind:

@@ -33,7 +33,6 @@ square of a standard deviation that is no double may stand for a variance that w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -47,11 +46,6 @@ from ...base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray
 from ...base.values import distinct_rows
 from ...distributions import GaussianMixture
 from ..one_dimension.closed_forms import excess, variance_term
-
-__all__ = [
-    "GaussianSpectrum", "eigenvalue_bounds", "equal_covariances", "first_sigmas", "gaussian_spectrum",
-    "renyi_divergence", "spectrum_of_sum",
-]
 
 # bound: proved - half the spacing of extended precision at 1
 _EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2
@@ -134,24 +128,18 @@ def renyi_divergence(p: GaussianMixture, q: GaussianMixture, order: float) -> Es
             return float((b + 1) / -b) * variance_term(-x / (1 + x), -b - 1)
         return variance_term(x, b)
 
-    low, high = _sum_bounds(term, below, above, spectrum.counts)
+    # the terms grow with |y|, each right to 64 ulp
+    ends = np.array([(term(x), term(y)) for x, y in zip(below.tolist(), above.tolist(), strict=True)])
+    lowest = np.where((below <= 0.0) & (above >= 0.0), 0.0, ends.min(axis=1))
+    low, high = (float(spectrum.counts @ column) for column in (lowest, ends.max(axis=1)))
+    error = (64 + len(below)) * UNIT_ROUNDOFF
+    low, high = low * (1 - error), high * (1 + error)
     least, most = _quadratic_form(spectrum, order - 1.0)
     low, high = low if math.isfinite(low) else 0.0, high + order * most / 2
     low = (low + order * least / 2) * (1 - 8 * UNIT_ROUNDOFF)
     high *= 1 + 8 * UNIT_ROUNDOFF
     value = (low + high) / 2 if math.isfinite(high) else low
     return Estimate(value, low, high, kind="certified", unit="nats", method=_METHOD)
-
-
-def _sum_bounds(
-    term: Callable[[float], float], low: FloatArray, high: FloatArray, counts: FloatArray
-) -> tuple[float, float]:
-    """Bounds of the sum of terms that grow with |y|, each right to 64 ulp."""
-    ends = np.array([(term(x), term(y)) for x, y in zip(low.tolist(), high.tolist(), strict=True)])
-    least = np.where((low <= 0.0) & (high >= 0.0), 0.0, ends.min(axis=1))
-    bottom, total = (float(counts @ column) for column in (least, ends.max(axis=1)))
-    error = (64 + len(low)) * UNIT_ROUNDOFF
-    return bottom * (1 - error), total * (1 + error)
 
 
 def _quadratic_form(spectrum: GaussianSpectrum, z: float) -> tuple[float, float]:

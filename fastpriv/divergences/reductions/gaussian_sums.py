@@ -47,8 +47,6 @@ from ...base.numerics import UNIT_ROUNDOFF, FloatArray
 from ...kernels import _gaussian_sums
 from .gaussian_spectra import GaussianSpectrum
 
-__all__ = ["LogRows", "gaussian_sum_bounds", "largest_gaussian_loss"]
-
 Quantity = Literal["delta", "tail", "lower"]
 _POLES: dict[Quantity, tuple[float, ...]] = {"delta": (0.0, -1.0), "tail": (-1.0,), "lower": (0.0,)}  # of 1 / k
 LogRows = tuple[FloatArray, FloatArray, FloatArray]  # values, lower and upper bounds of logarithms

@@ -40,11 +40,6 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...distributions import GaussianMixture
 
-__all__ = [
-    "FIRST_COMPONENTS", "OneDimensionalFactor", "all_rows_equal", "common_covariance", "equal_measures",
-    "independent_factors", "is_single_gaussian", "product_factors", "row_blocks",
-]
-
 FIRST_COMPONENTS = 4  # of each mixture, examined before all are: most inputs that do not reduce are found out by these
 # bound: none - in standard deviations; means farther from a line are not reduced
 _MAX_DISPLACEMENT = 1e-9

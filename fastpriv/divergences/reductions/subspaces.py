@@ -22,8 +22,6 @@ from ...distributions import GaussianMixture
 from ..one_dimension.closed_forms import LOG_2_PI_E
 from .independent_factors import FIRST_COMPONENTS, all_rows_equal, common_covariance, row_blocks
 
-__all__ = ["Subspace", "in_common_units", "in_diagonal_coordinates", "subspace"]
-
 # bound: none - a condition number beyond which rounding would move what samples see
 _MAX_CONDITION = 1e4  # of the correlations of mixtures that are brought to the coordinates in which these are diagonal
 _MAX_EXPONENT = 200  # standard deviations within 2^-200 and 2^200 have products, and quotients of products, in range

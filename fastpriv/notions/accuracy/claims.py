@@ -15,8 +15,6 @@ from ...base.errors import DomainError, ShapeError
 from ...base.estimate import KINDS, Estimate, Kind, Unit
 from ...base.numerics import rounded_down, rounded_up
 
-__all__ = ["Verdict", "abp_claim", "mbp_claim"]
-
 Answer: TypeAlias = Literal["holds", "fails", "undecided"]
 
 

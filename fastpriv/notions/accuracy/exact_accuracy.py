@@ -19,8 +19,6 @@ from ...base.binomial import log_poisson_pmf
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray
 from ...kernels import _channel_blocks
 
-__all__ = ["Bounds", "gaussian_misses", "has_gaussian_form"]
-
 Bounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper
 
 # bound: tested by enclosures/test_pac - relative error of the Poisson sum and of SciPy's functions in it

@@ -26,8 +26,6 @@ from ...distributions.user_functions import Sampler
 from ...sampling.options import Request
 from ...sampling.statistics.intervals import Interval, analysis_confidence, binomial_interval, student_factor
 
-__all__ = ["MissCounts", "count_misses"]
-
 _BLOCK_SAMPLES, _BLOCK_ENTRIES = 2**14, 2**20  # samples of a block, and their coordinates in all, at most
 _BLOCKS_AT_ONCE = 2**10  # blocks of a secret that are handed out together
 _FEW_ALPHAS = 16  # alphas up to which they are compared one by one
@@ -125,22 +123,17 @@ def count_misses(
             interrupted = True
         finally:
             results.close()
-        for i in active:
-            _analyse(counts[i], request)
+        for count in (counts[i] for i in active):  # those at an interim analysis: whether to stop
+            if count.samples == count.analyses[count.analysis - 1]:
+                if not request.spends_everything and _excess(count.interval(request), request) <= 1.0:
+                    count.stopped = "target"
+                elif count.analysis == len(count.analyses):
+                    count.stopped = "max_samples"
+                else:
+                    count.analysis += 1
     for count in counts:
         count.stopped = count.stopped or ("interrupted" if interrupted else "max_seconds")
     return counts, not (request.time_budget.affected or interrupted)
-
-
-def _analyse(count: MissCounts, request: Request) -> None:
-    """Decide at an interim analysis whether to stop."""
-    if count.samples == count.analyses[count.analysis - 1]:
-        if not request.spends_everything and _excess(count.interval(request), request) <= 1.0:
-            count.stopped = "target"
-        elif count.analysis == len(count.analyses):
-            count.stopped = "max_samples"
-        else:
-            count.analysis += 1
 
 
 def _misses_of_blocks(

@@ -25,8 +25,6 @@ from ...sampling.options import Request, Sampling, SamplingOptions, sampling_req
 from .exact_accuracy import Bounds, gaussian_misses, has_gaussian_form
 from .monte_carlo import count_misses
 
-__all__ = ["RobustAccuracy", "pac_accuracy", "robust_accuracy"]
-
 Norm: TypeAlias = Literal[1, 2] | float
 ReleaseMechanism: TypeAlias = GaussianMechanism | Callable[..., Any]
 Accuracy = TypeVar("Accuracy")

@@ -37,10 +37,6 @@ from .dense_quantities import ColumnStatistics, RowBlocks, row_statistics
 from .set_channels import MOST_PAIRED, expected_changes, set_parameters
 from .type_class_quantities import chi_square_information, type_classes
 
-__all__ = [
-    "PosteriorShifts", "has_pairwise_form", "is_one_task", "posterior_shifts", "shifts_of_channels", "symmetric_shifts",
-]
-
 _BLOCK_RELEASES = 128  # distributions of the release in one task
 _BLOCK_CELLS = 2**19  # cells of the channel in one task: 4 MiB of doubles
 _MOST_TYPES = 2**21  # types of secrets of a product of symmetric channels: 16 MiB a vector

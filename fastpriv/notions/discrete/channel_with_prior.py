@@ -26,11 +26,6 @@ from ...kernels import _channel_quantities
 from ...mechanisms import SubsetSelection, UnaryEncoding
 from ...mechanisms.gaussian import GaussianMechanism
 
-__all__ = [
-    "LEAST_PRIOR", "Bracket", "ChannelWithPrior", "Mechanism", "Prior", "QuantityRequest", "automatic_cells",
-    "channel_with_prior", "estimate", "is_channel", "rows_are_enumerable", "with_all_rows", "with_distinct_rows",
-]
-
 Prior: TypeAlias = "ArrayLike | Pmf | PmfStack | tuple[ArrayLike | None, ...] | None"
 Mechanism: TypeAlias = "AnyChannel | ChannelStack | ArrayLike | GaussianMechanism"
 

@@ -40,8 +40,6 @@ from .dense_quantities import RowBlocks, is_one_block, is_plain
 from .quantities import brackets
 from .type_class_quantities import type_classes
 
-__all__ = ["ldp_delta", "ldp_delta_of_stack", "lip_delta", "lip_delta_of_stack"]
-
 Curve: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and their errors at levels of epsilon
 
 _BLOCK_CELLS = 2**18  # cells of the rows that are compared in one task: 2 MiB of doubles
@@ -67,8 +65,6 @@ def ldp_delta(
 ) -> Estimate:
     """sup over ordered pairs of rows of H_epsilon, for all secrets or those of positive prior probability."""
     levels = _validated_levels(epsilon).reshape(-1)
-    if levels.size == 0:
-        return _curve_estimate(levels, levels, levels, levels, 0.0, True, epsilon, "no epsilon")
     name = "ldp_on_support" if on_support else "ldp_epsilon"
     end = brackets(model, (name,), n_jobs=n_jobs)[name].upper
     gap = model.channel.mass_gap
@@ -113,8 +109,6 @@ def _ldp_bounds(
 def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: Progress) -> Estimate:
     """sup over secrets of positive prior probability of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
     levels = _validated_levels(epsilon).reshape(-1)
-    if levels.size == 0:
-        return _curve_estimate(levels, levels, levels, levels, 0.0, True, epsilon, "no epsilon")
     sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
     end = max(side.upper for side in sides.values())
     if is_plain(model):

@@ -40,11 +40,6 @@ from ...kernels import _channel_blocks, _channel_quantities
 from ...posteriors.blocks import BlockTree, Node
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest, rows_are_enumerable, with_distinct_rows
 
-__all__ = [
-    "KINDS", "NAMES", "ColumnStatistics", "RowBlocks", "RowStatistics", "brackets_from_rows", "column_brackets",
-    "is_one_block", "is_plain", "plain_brackets", "row_brackets", "row_statistics", "wanted",
-]
-
 Task = TypeVar("Task")
 State = tuple[Any, ...]  # sums and extremes of some blocks, which a merger of two of them takes
 Sums = tuple[float, float, float]  # a sum in two parts, and the largest term
@@ -88,17 +83,6 @@ class RowBlocks:
         return high + low
 
     @functools.cached_property
-    def likeliest(self) -> int:
-        """The first secret of the largest prior probability."""
-        return int(np.argmax(self.prior))
-
-    @property
-    def sample(self) -> slice:
-        """Rows from which the first centre is taken: some from the first one of positive prior probability on."""
-        begin = int(np.argmax(self.prior > 0))
-        return slice(begin, min(begin + _SAMPLE_ROWS, self.prior.size))
-
-    @functools.cached_property
     def columns(self) -> ColumnStatistics:
         """Statistics of the columns, by the first pass."""
         return _column_statistics(self)
@@ -111,19 +95,18 @@ class RowBlocks:
     @property
     def log_error(self) -> float:
         """Bound on the error of the logs of cells that are made from parameters; 0 for cells that are stored."""
-        if isinstance(self.channel, Channel) or not self.log:
-            return 0.0
         return 2.0**-50 * self._largest_log
 
     @property
     def row_sum_error(self) -> float:
         """What a row sum can miss 1 by where cells are made from parameters; 0 for cells that are stored."""
-        if isinstance(self.channel, Channel) or not self.log:
-            return 0.0
         return MACHINE_EPSILON * self._largest_log + self.log_error
 
     @property
     def _largest_log(self) -> float:
+        """The largest log of a cell that is made from parameters, plus 1; 0 for cells that are stored."""
+        if isinstance(self.channel, Channel) or not self.log:
+            return 0.0
         return 1.0 + (0.0 if self.log_scale is None else float(np.abs(self.log_scale).max(initial=0.0)))
 
     @property
@@ -209,7 +192,8 @@ def _column_statistics(rows: RowBlocks) -> ColumnStatistics:
             [blocks[:, 0].max(axis=0), blocks[:, 1].min(axis=0), blocks[:, 2].max(axis=0), blocks[:, 3].min(axis=0)]
         )
         rows.log_scale = np.where(np.isfinite(extremes[0]), extremes[0], 0.0)
-    sample = rows.sample
+    begin = int(np.argmax(rows.prior > 0))
+    sample = slice(begin, min(begin + _SAMPLE_ROWS, rows.prior.size))
     centre = rows.block(sample)[rows.prior[sample] > 0].min(axis=0).astype(np.float64)
 
     def statistics(part: slice) -> State:
@@ -360,7 +344,7 @@ def column_brackets(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracke
     """Those of the named quantities that depend on the columns: all but the information of rows."""
     first = rows.columns
     of_columns = [name for name in names if name not in _OF_ROWS]
-    guess = rows.likeliest
+    guess = int(np.argmax(rows.prior))  # the first secret of the largest prior probability
     scale, factor, scaling = rows.log_scale, None, 2 * rows.log_error
     if scale is not None:
         factor = np.exp(scale) if rows.log else np.ldexp(1.0, rows.exponents)

@@ -41,8 +41,6 @@ from ...posteriors.product_jensen_shannon import PosteriorMasses, product_type_j
 from .channel_with_prior import ChannelWithPrior
 from .type_class_quantities import chi_square_information, type_classes
 
-__all__ = ["expected_posteriors", "has_few_types", "pair_if_symmetric", "release_pairs"]
-
 Part = TypeVar("Part")
 
 _MOST_FACTOR_CELLS = 2**20  # n^2 m of a factor: 8 MiB of differences of cells

@@ -37,8 +37,6 @@ from . import set_channels
 from . import type_class_quantities as type_classes
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
 
-__all__ = ["UNITS", "brackets", "check_relations"]
-
 Evaluator: TypeAlias = Callable[[QuantityRequest], dict[str, Bracket]]
 
 # Every quantity and its unit. ``ldp_epsilon`` compares all secrets, all others those of positive prior probability.

@@ -68,8 +68,6 @@ from ...mechanisms import SubsetSelection, UnaryEncoding
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
 from .type_class_quantities import BEST_GUESS
 
-__all__ = ["MOST_PAIRED", "SetParameters", "brackets", "expected_changes", "set_parameters"]
-
 _MOST_DISTINCT = 2**21  # distinct prior probabilities: 16 MiB a vector
 _MOST_STEPS = 2**20  # steps of a recurrence over secrets and sizes: a second or so
 MOST_PAIRED = 2048  # distinct prior probabilities, all pairs of which are held: 32 MiB a matrix
@@ -116,11 +114,6 @@ class SetParameters(NamedTuple):
     def prior_square_sum(self) -> float:
         """Sum of the squares of the prior."""
         return float(np.sum(self.counts * self.prior**2))
-
-    @property
-    def single_secret(self) -> SetParameters:
-        """The same channel under a prior that is sure of one secret, of which S is the likelihood."""
-        return self._replace(secrets=1, size=None, prior=np.ones(1), counts=np.ones(1), total=1.0)
 
 
 def set_parameters(model: ChannelWithPrior) -> SetParameters | None:
@@ -245,7 +238,9 @@ def _log_outside(sets: SetParameters) -> float:
 
 def _mutual_information(sets: SetParameters) -> Bracket:
     """Mutual information with its bounds."""
-    (of_secret, error), (of_mixture, more_error) = _mean_phi(sets.single_secret), _mean_phi(sets)
+    # the first under a prior that is sure of one secret, of which S is the likelihood
+    single = sets._replace(secrets=1, size=None, prior=np.ones(1), counts=np.ones(1), total=1.0)
+    (of_secret, error), (of_mixture, more_error) = _mean_phi(single), _mean_phi(sets)
     value = max(0.0, of_secret - of_mixture)
     error = error + more_error + 2 * U * of_secret + _UNDERFLOW_ERROR
     return Bracket(value, max(0.0, value - error), value + error, "certified", "integral of products over bits")

@@ -24,11 +24,6 @@ from . import dense_quantities as dense
 from .channel_with_prior import ChannelWithPrior, Mechanism, Prior, channel_with_prior, estimate
 from .quantities import UNITS, brackets, check_relations
 
-__all__ = [
-    "StackWithPriors", "estimates_of_pairs", "pairs_with_levels", "quantities", "quantity", "stack_estimate",
-    "stack_quantities", "stack_with_priors",
-]
-
 _CELLS_PER_TASK = 2**18  # cells of the channels in one task: about a millisecond
 _PAIRS_PER_TASK = 4096  # pairs in one task at most: their results take 1 MB
 _ZERO = np.zeros(1, dtype=np.intp)  # the position of the only channel and prior of a stack of one

@@ -20,9 +20,6 @@ from ...channels import SparseChannel, TypeClasses
 from ...mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
 
-__all__ = ["BEST_GUESS", "best_guess", "chi_square_information", "log_ratio_bounds", "sums_over_classes",
-           "type_classes"]
-
 _LOG_RATIOS = ("ldp_epsilon", "ldp_on_support", "xi_plus", "xi_minus")  # determined by the extreme log ratios
 BEST_GUESS = ("bayes_vulnerability", "prior_vulnerability", "min_entropy_leakage")  # by the Bayes vulnerability
 _METHOD = "classes of like releases"  # ``method`` of a Bracket
