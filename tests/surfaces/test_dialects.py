@@ -196,9 +196,9 @@ class TestPacked:
         with pytest.raises(DomainError, match="file must have at least one record; got the empty file"):
             read_column(write(gzip.compress(b"")))
 
-    @pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, lambda text: b"PK\x03\x04" + text])
+    @pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
     def test_other_archives_are_named(self, write, pack):
-        with pytest.raises(DomainError, match="file must be CSV, packed by gzip or not.*, an archive or a workbook"):
+        with pytest.raises(DomainError, match="file must be CSV, packed by gzip or not.*or a damaged workbook"):
             read_column(write(pack(self.TEXT)))
 
 
