@@ -73,6 +73,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "the column, that is known without the data (default: range of the column, which is computed from the private "
         "data)",
     )
+    add(
+        "--statistic", choices=("mean", "sum", "count", "histogram"), help="release this number about all records, or "
+        "the counts, with gaussian or laplace noise (--epsilon: its pure epsilon), in place of each value",
+    )
+    add(
+        "--bounds", metavar=("LOW", "HIGH"), type=float, nargs=2, help="with --statistic: least and largest value, "
+        "stated without a look at the data; others are clipped to them, or not counted",
+    )
+    add("--relation", metavar="NAME", help="with --statistic: add_or_remove, or replace_one (default for mean alone)")
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
     add_file_options(parser, "report", "n_jobs", quiet="no progress bar, no table")
@@ -97,8 +106,10 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
     from ..studies.assessment.assess import assess, default_level
     from ..studies.assessment.families import FAMILIES, family_of
 
-    names = [family_of(name.strip()).name for name in args.mechanism.split(",")]
-    has_level = args.channel is None and any(FAMILIES[name].parameter == "level" for name in names)
+    names = [name.strip() for name in args.mechanism.split(",")]
+    if args.statistic is None:
+        names = [family_of(name).name for name in names]
+    has_level = args.channel is None and any(name == "laplace" or FAMILIES[name].parameter == "level" for name in names)
     if not has_level and args.epsilon is not None and args.curve is not None:
         raise DomainError(
             f"--curve must be left out beside --epsilon here, where both mean the curves; got {args.curve!r} and "
@@ -106,7 +117,8 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
         )
     keywords = {
         "sigma": args.sigma, "epsilon": args.curve if has_level or args.epsilon is None else args.epsilon,
-        "bins": _bins(args.bins), "sensitivity": args.sensitivity, "n_jobs": args.n_jobs,
+        "bins": _bins(args.bins), "sensitivity": args.sensitivity, "statistic": args.statistic, "bounds": args.bounds,
+        "relation": args.relation, "n_jobs": args.n_jobs,
         "progress": not args.quiet, "checkpoint": out, "resume": args.resume,
     }
     if has_level:
@@ -140,7 +152,7 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
         return columns, "Adult data set (UCI)"
     from ..distributions.columns import open_column
 
-    numeric = all(FAMILIES[name].domain != "values" for name in mechanisms)
+    numeric = args.bounds or (args.statistic is None and all(FAMILIES[name].domain != "values" for name in mechanisms))
     table = open_table(args, args.file)
     names: list[str | None] = [*_column_names(args.column, table.names)]
     opened = {name or _default_name(table): open_column(table, name, args.missing) for name in names or [None]}

@@ -171,15 +171,20 @@ def _least_sigmas(secret: SecretDistribution, sensitivity: float) -> dict[str, E
 
 
 def required_parameters(
-    secret: SecretDistribution, family: MechanismFamily, sensitivity: float
+    secret: SecretDistribution, family: MechanismFamily, sensitivity: float, central: bool = False
 ) -> tuple[Requirement, ...]:
     """Find the parameter for the usual targets: sigma, which leaks less as it grows, or the level, which leaks more.
 
     A release at a lower level is a release at a higher one, post-processed, except where the size of a set depends on
     the level or scores are of any shape: there the level that is found meets its target, but a higher one might too.
+    ``central`` is for a statistic, whose level is its pure epsilon.
     """
+    if central and family.parameter == "level":
+        return (Requirement("DP, epsilon = 1, delta = 0", 1.0, "exact"),)
     if family.parameter == "sigma":
         sigmas = _least_sigmas(secret, sensitivity)
+        if central:
+            sigmas = {"DP, epsilon = 1, delta = 1e-5": sigmas["LDP, epsilon = 1, delta = 1e-5"]}
         return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in sigmas.items())
     if family.parameter == "level":
         levels = ((text, _highest_level(*goal, secret, family, sensitivity)) for text, goal in _LEVEL_TARGETS.items())

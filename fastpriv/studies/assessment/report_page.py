@@ -81,6 +81,8 @@ _SWEEP_CAPTION = (
 
 
 def _caption(report: Any) -> str:
+    if report.statistic is not None:
+        return "; ".join(text for text, _ in panels_of_assessment(report)) + ". LIP is solid, DP dashed: upper bounds."
     first = "The column" if report.mechanism != "channel" else "The probabilities of the inputs"
     if report.parameter == "sigma":
         return (
