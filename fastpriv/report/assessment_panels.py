@@ -356,7 +356,7 @@ def curves(report: Any, ax: Any = None) -> Any:
     epsilon = _draw_delta_curves(ax, report, floor, r"noise $\sigma$" if noisy else report.parameter)
     least, last = floor, epsilon[-1:]
     if not noisy:  # the axes end where curves do: above the pure LDP epsilon all are 0
-        names = _curve_names(report)
+        names = list(_curve_styles(report))
         smallest = float(np.min(report.quantities[names[0]].upper[:, report.epsilon > 0], initial=1.0))
         least = max(floor, 10.0 ** (math.floor(math.log10(max(smallest, floor))) - 0.5))
         largest = 2.0 * float(np.max(report.quantities[f"pure_{names[-1].replace('delta', 'epsilon')}"].upper))
@@ -474,9 +474,9 @@ def _check_report(report: Any, wanted: str = "Assessment") -> Any:
     return check_result("report", report, wanted, f"fastpriv.assess returns for {of}")
 
 
-def _curve_names(report: Any) -> list[str]:
-    """Return the curves of an assessment: LIP first where it is known, then LDP or DP."""
-    return [name for name in _CURVE_STYLES if name in report.quantities]
+def _curve_styles(report: Any) -> dict[str, tuple[str, float, Any, str | None]]:
+    """Return the curves of an assessment and their styles: LIP first where it is known, then LDP or DP."""
+    return {name: style for name, style in _CURVE_STYLES.items() if name in report.quantities}
 
 
 def _draw_delta_curves(ax: Any, report: Any, floor: float, legend_title: str) -> FloatArray:
@@ -487,19 +487,17 @@ def _draw_delta_curves(ax: Any, report: Any, floor: float, legend_title: str) ->
     shown = report.epsilon > 0
     epsilon: FloatArray = report.epsilon[shown]
     marker = "o" if epsilon.size < 2 else ""
-    rows, names, handles = _shown_rows(report), _curve_names(report), []
+    rows, curve_styles, handles = _shown_rows(report), _curve_styles(report), []
     for i in rows:
         colour, text = _row_colour(report, rows, i), f"{report.grid[i]:g}" if report.parameter else ""
-        lines = []
-        for name in names:
+        for name, (_, lw, dashes, fill) in curve_styles.items():
             delta = np.maximum(report.quantities[name].upper[i][shown], 1e-3 * floor)
-            _, lw, dashes, fill = _CURVE_STYLES[name]
-            lines += ax.plot(epsilon, delta, color=colour, lw=lw, ls=dashes, marker=marker, mfc=fill, label=text)
-        handles.append(lines[0])
+            lines = ax.plot(epsilon, delta, color=colour, lw=lw, ls=dashes, marker=marker, mfc=fill, label=text)
+            handles += lines if name == next(iter(curve_styles)) else []
     ax.set(xscale="log", yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\delta$ (probability), upper bound")
     styles = [
         ax.plot([], [], color=INK, lw=lw, ls=dashes, marker=marker, mfc=fill, label=text)[0]
-        for text, lw, dashes, fill in map(_CURVE_STYLES.__getitem__, names)
+        for text, lw, dashes, fill in curve_styles.values()
     ]
     if max(float(np.max(line.get_ydata(), initial=0.0)) for line in ax.lines) < floor:
         ax.text(0.5, 0.6, rf"$\delta$ is below {floor:g} at all of these $\varepsilon$", transform=ax.transAxes,

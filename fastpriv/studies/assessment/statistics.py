@@ -70,8 +70,8 @@ class Statistic:
         Most that one record changes in each number that it changes, rounded up.
     numbers : int
         How many numbers a record changes.
-    clipped : int
-        How many values were beyond the bounds, which is read off the private data.
+    from_data : tuple of str
+        What was read off the private data, in words.
     sampling_error : float, optional
         Standard error of a mean as an estimate of a population's, from the deviation of the clipped values.
     """
@@ -80,7 +80,7 @@ class Statistic:
     description: str
     change: float
     numbers: int = 1
-    clipped: int = 0
+    from_data: tuple[str, ...] = ()
     sampling_error: float | None = None
 
     @property
@@ -110,24 +110,20 @@ class Statistic:
         laplace = LaplaceMechanism(self.scale(parameter), self.change)
         return laplace if self.numbers == 1 else compose(laplace, self.numbers)
 
-    def deviation(self, name: str, parameter: float) -> float:
-        """Standard deviation of the noise."""
-        return parameter if name == "gaussian" else math.sqrt(2.0) * self.scale(parameter)
-
-    def half_width(self, name: str, parameter: float) -> Estimate:
-        """Half the width of the interval around the answer that holds 95 % of the noise."""
-        return _rounded(self.deviation(name, parameter) * _MECHANISMS[name][2])
+    def noise(self, name: str, parameter: float) -> tuple[Estimate, Estimate]:
+        """Standard deviation of the noise, and half the width of the interval around the answer that holds 95 %."""
+        deviation = parameter if name == "gaussian" else math.sqrt(2.0) * self.scale(parameter)
+        return _rounded(deviation), _rounded(deviation * _MECHANISMS[name][2])
 
     def quantities(self, name: str, parameter: float, epsilon: FloatArray) -> dict[str, Estimate]:
         """The quantities of the release at one level of noise, the curves at all of ``epsilon``."""
-        mechanism, deviation = self.mechanism(name, parameter), self.deviation(name, parameter)
+        mechanism, (deviation, half_width) = self.mechanism(name, parameter), self.noise(name, parameter)
         computed = {
-            "noise_deviation": _rounded(deviation), "noise_half_width": self.half_width(name, parameter),
-            "dp_delta": mechanism.delta(epsilon), "dp_epsilon": mechanism.epsilon(LDP_DELTA),
-            "pure_dp_epsilon": mechanism.epsilon(0.0),
+            "noise_deviation": deviation, "noise_half_width": half_width, "dp_delta": mechanism.delta(epsilon),
+            "dp_epsilon": mechanism.epsilon(LDP_DELTA), "pure_dp_epsilon": mechanism.epsilon(0.0),
         }
         if self.sampling_error is not None:
-            ratio = self.sampling_error / deviation
+            ratio = self.sampling_error / float(deviation.value)
             computed["noise_share"] = _rounded(1.0 / (1.0 + ratio * ratio))
         if name == "gaussian":
             prior = self.secret.prior
@@ -145,9 +141,10 @@ def read_statistic(name: Any, data: Any, bounds: Any, relation: Any) -> Statisti
     replaced = validate.choice("relation", default if relation is None else relation, relations) == "replace_one"
     neighbours = f"neighbours: one record {'replaced by another' if replaced else 'there or not'}"
     numbers = 2 if name == "histogram" and replaced else 1
-    if bounds is None and (name == "histogram" or (name == "count" and not replaced)):
-        whole = "count of all records" if name == "count" else "counts of cells that were stated before"
-        return Statistic(name, f"{whole}; {neighbours}", 1.0, numbers)
+    if bounds is None and name == "histogram":
+        return Statistic(name, f"counts of cells that were stated before; {neighbours}", 1.0, numbers)
+    if bounds is None and name == "count" and not replaced:
+        return Statistic(name, f"count of all records; {neighbours}", 1.0)
     if bounds is None:
         raise DomainError(
             f"bounds must be given for a {name} here; got None. State the least and the largest value without a look "
@@ -161,15 +158,18 @@ def read_statistic(name: Any, data: Any, bounds: Any, relation: Any) -> Statisti
         counted = "count of the values" if name == "count" else "counts of cells"
         return Statistic(name, f"{counted} from {low:.6g} to {high:.6g}; {neighbours}", 1.0, numbers)
     values = validate.vector("data", data, "finite numbers", remedy="Remove or correct these entries.")
-    clipped = int(np.count_nonzero((values < low) | (values > high)))
+    clipped = f"Clipping to the bounds changed {np.count_nonzero((values < low) | (values > high)):,} values."
     span = Fraction(high) - Fraction(low)
     largest = span if replaced else Fraction(max(abs(low), abs(high)))
     text = f"values, each clipped to {low:.6g} to {high:.6g}; {neighbours}"
     if name == "sum":
-        return Statistic(name, f"sum of {text}", doubles_around(largest)[1], 1, clipped)
+        return Statistic(name, f"sum of {text}", doubles_around(largest)[1], 1, (clipped,))
     spread = float(span) * float(np.std((np.clip(values, low, high) - low) / float(span)))
-    change = doubles_around(span / values.size)[1]
-    return Statistic(name, f"mean of {values.size:,} {text}", change, 1, clipped, spread / math.sqrt(values.size))
+    from_data = (clipped, "The share of the noise rests on the spread of the values.")
+    return Statistic(
+        name, f"mean of {values.size:,} {text}", doubles_around(span / values.size)[1], 1, from_data,
+        spread / math.sqrt(values.size),
+    )
 
 
 def _rounded(value: float) -> Estimate:

@@ -33,6 +33,9 @@ _LOG_10 = math.log(10.0)  # turns natural logarithms into decimal exponents
 _RATIO_SLACK = 1e-11
 # Two lines of heading of each quantity of the table, and the form of its cells.
 _TABLE_COLUMNS = {
+    "noise_half_width": ("noise", "95 % within", "number"), "noise_share": ("noise share", "of variance", "number"),
+    "dp_epsilon": ("DP epsilon", "at delta=1e-5", "number"),
+    "dp_delta": ("DP delta", "at epsilon={epsilon:g}", "delta"),
     "mutual_information": ("information", "of {entropy:.3g} bits", "bits"), "capacity": ("capacity", "bits", "bits"),
     "lip_delta": ("LIP delta", "at epsilon={epsilon:g}", "delta"),
     "ldp_delta": ("LDP delta", "at epsilon={epsilon:g}", "delta"),
@@ -40,17 +43,9 @@ _TABLE_COLUMNS = {
     "mbp_xi": ("MBP", "xi", "ratio"), "abp_max": ("ABP", "worst value", "number"),
     "bayes_vulnerability": ("best guess", "before {prior:.3g}", "number"),
     "maximal_leakage": ("leakage", "maximal, bits", "bits"),
-    "noise_half_width": ("noise", "95 % within", "number"), "noise_share": ("noise share", "of variance", "number"),
-    "dp_delta": ("DP delta", "at epsilon={epsilon:g}", "delta"),
-    "dp_epsilon": ("DP epsilon", "at delta=1e-5", "number"),
 }
 # The quantities of the table of Gaussian noise.
 _GAUSSIAN_TABLE = ("mutual_information", "lip_delta", "ldp_delta", "ldp_epsilon", "abp_max")
-# The quantities of the table of a statistic.
-_STATISTIC_TABLE = (
-    "noise_half_width", "noise_share", "dp_epsilon", "dp_delta", "lip_delta", "mutual_information",
-    "bayes_vulnerability",
-)
 # The quantities of the table of other mechanisms, and of comparisons.
 _CHANNEL_TABLE = (
     "mutual_information", "capacity", "pure_ldp_epsilon", "mbp_xi", "abp_max", "bayes_vulnerability",
@@ -177,7 +172,7 @@ def table(report: Any) -> list[list[str]]:
 
 def _statistic_table(report: Any) -> list[str]:
     """Return the quantities of the table of a statistic: Laplace noise has no information, sums no sampling error."""
-    return [name for name in _STATISTIC_TABLE if name in report.quantities]
+    return [name for name in _TABLE_COLUMNS if name in report.quantities]
 
 
 def comparison_table(assessments: Sequence[Any]) -> list[list[str]]:
@@ -222,7 +217,7 @@ def requirements(report: Any) -> list[tuple[str, str]]:
     rows = []
     for need in report.requirements:
         if report.statistic is not None:
-            width = rounded_up(float(report.statistic.half_width(report.mechanism, need.setting).upper))
+            width = rounded_up(float(report.statistic.noise(report.mechanism, need.setting)[1].upper))
             rows.append((need.target, f"{report.parameter} = {rounded_up(need.setting, 4)}  (95 % within {width})"))
         elif report.parameter == "level":
             rows.append((need.target, f"level = {rounded_down(need.setting, 4)}"))

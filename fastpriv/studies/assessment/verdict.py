@@ -25,7 +25,13 @@ def value_risk(report: Any, record: str, prior: float) -> RiskStatement:
         why = "least private of the grid that meets it" if enough else "most private of the grid, and does NOT meet it"
         texts.append(f"Target: {need.target}. Choice: {setting[5:]}, the {why}.")
     if report.statistic is not None:
-        return _statistic_risk(report, row, tuple(texts), record, prior)
+        statistic = report.statistic
+        said = statement(statistic.mechanism(report.mechanism, float(report.grid[row])), prior=prior, record=record)
+        width = rounded_up(float(report["noise_half_width"].upper[row]))
+        answer = "each count" if statistic.name == "histogram" else f"the {statistic.name}"
+        texts += [f"In 95 of 100 releases the noise moves {answer} by at most {width}.", *said.sentences[:3:2]]
+        assumptions = (*said.assumed, f"The {statistic.name} without noise is private: nothing here is computed from it.")
+        return replace(said, sentences=tuple(texts), assumed=assumptions, from_data=statistic.from_data)
     guess, information = report["bayes_vulnerability"][row], report["mutual_information"].to("bits")[row]
     times = rounded_up(min(100.0, float(next_above(100.0 * guess.upper))))
     before = f"{100.0 * float(report.prior.probabilities.max()):.3g}"
@@ -44,19 +50,3 @@ def value_risk(report: Any, record: str, prior: float) -> RiskStatement:
         from_data.append("Guesses and information take people to follow the distribution of the values in these data.")
     assumed = "Each value is released once, by the mechanism as it is described, with noise of its own."
     return RiskStatement(tuple(texts), (assumed,), tuple(from_data), guess=guess, information=information)
-
-
-def _statistic_risk(report: Any, row: int, texts: tuple[str, ...], record: str, prior: float) -> RiskStatement:
-    """The risk of a record in a statistic, at a row of the grid, after these texts."""
-    statistic = report.statistic
-    said = statement(statistic.mechanism(report.mechanism, float(report.grid[row])), prior=prior, record=record)
-    width = rounded_up(float(report["noise_half_width"].upper[row]))
-    answer = "each count" if statistic.name == "histogram" else f"the {statistic.name}"
-    texts += (f"In 95 of 100 releases the noise moves {answer} by at most {width}.", *said.sentences[:3:2])
-    from_data = []
-    if statistic.clipped:
-        from_data.append(f"Clipping to the bounds changed {statistic.clipped:,} values.")
-    if statistic.sampling_error is not None:
-        from_data.append("The share of the noise rests on the spread of the values.")
-    assumed = f"The {statistic.name} without noise is private: no number or picture here is computed from it."
-    return replace(said, sentences=texts, assumed=(*said.assumed, assumed), from_data=tuple(from_data))
