@@ -302,14 +302,9 @@ def _case(
     name: str, source: str, data: Data | None, mechanism: Any, family: MechanismFamily, points: Any, epsilon: Any,
     bins: int | None, sensitivity: float | None, statistic: Statistic | None,
 ) -> _Case:
-    if family.parameter == "level" and points is None and epsilon is not None:
-        raise DomainError(
-            f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "
-            "Pass level= for the LDP epsilon of the mechanism; epsilon= says where the curves are computed."
-        )
     if statistic is not None:
         secret, title = statistic.secret, f"{statistic.name} of {name}"
-        grids = _grids(secret, family.parameter, points, epsilon)
+        grids = _grids(secret, family, points, epsilon)
         return _Case(title, source, secret, family, statistic.sensitivity, *grids, "given", statistic)
     if data is None:
         if not isinstance(mechanism, AnyChannel):
@@ -328,7 +323,7 @@ def _case(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
         )
-    grid, epsilons = _grids(secret, family.parameter, points, epsilon)
+    grid, epsilons = _grids(secret, family, points, epsilon)
     return _Case(name, source, secret, family, sensitivity, grid, epsilons, origin)
 
 
@@ -343,8 +338,16 @@ def _uniform(channel: AnyChannel) -> Pmf:
     return Pmf(np.arange(size), np.full(size, 1.0 / size))
 
 
-def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
+def _grids(
+    secret: SecretDistribution, family: MechanismFamily, points: Any, epsilon: Any
+) -> tuple[FloatArray, FloatArray]:
     """Return the grids of the parameter and of epsilon, the default ones for None."""
+    parameter = family.parameter
+    if family.parameter == "level" and points is None and epsilon is not None:
+        raise DomainError(
+            f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "
+            "Pass level= for the LDP epsilon of the mechanism; epsilon= says where the curves are computed."
+        )
     rows = Grid(1, lambda: np.zeros(1))
     if parameter:
         if points is None:

@@ -30,7 +30,8 @@ def value_risk(report: Any, record: str, prior: float) -> RiskStatement:
         width = rounded_up(float(report["noise_half_width"].upper[row]))
         answer = "each count" if statistic.name == "histogram" else f"the {statistic.name}"
         texts += [f"In 95 of 100 releases the noise moves {answer} by at most {width}.", *said.sentences[:3:2]]
-        assumptions = (*said.assumed, f"The {statistic.name} without noise is private: nothing here is computed from it.")
+        private = f"The {statistic.name} without noise is private: nothing here is computed from it."
+        assumptions = (*said.assumed, private)
         return replace(said, sentences=tuple(texts), assumed=assumptions, from_data=statistic.from_data)
     guess, information = report["bayes_vulnerability"][row], report["mutual_information"].to("bits")[row]
     times = rounded_up(min(100.0, float(next_above(100.0 * guess.upper))))
