@@ -29,8 +29,6 @@ from ..base.column_files import DECIMAL_COMMA, THOUSANDS, workbook_text
 from ..base.errors import DomainError, ShapeError
 from ..base.files import parse_toml
 
-__all__ = ["KINDS", "ComposedStep", "make_step", "read_steps"]
-
 
 @dataclass(frozen=True)
 class ComposedStep:
@@ -198,7 +196,7 @@ def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
     kind = values.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {validate.shown(kind)}. Choose one of them.")
-    count = _whole_count(values.pop("count", 1))
+    count = validate.count("count", _whole(_number("count", values.pop("count", 1))), minimum=0)
     defaults = dict(KINDS[kind].parameters)
     if "base" in defaults:
         bases = tuple(name for name, item in KINDS.items() if "base" not in item.parameters)
@@ -302,12 +300,6 @@ def _numbers(name: str, value: Any) -> list[float]:
 def _typed(name: str, value: Any) -> Any:
     """Return a parameter as its class takes it."""
     return _numbers(name, value) if name in _LISTS else _whole(value) if name in _WHOLE else value
-
-
-def _whole_count(value: Any) -> int:
-    """Return a count, also from the text of a float that is whole, such as 1e6."""
-    number = _number("count", value)
-    return validate.count("count", _whole(number), minimum=0)
 
 
 def _whole(number: float) -> Any:

@@ -85,7 +85,8 @@ class ColumnFile:
         data: bytes | None = None,
     ) -> None:
         self.file, self._data = validate.path("path", path), data
-        self.separator, self.decimal = _check_separator(sep), _check_decimal(decimal)
+        self.separator = _check_separator(sep)
+        self.decimal = None if decimal is None else validate.choice("decimal", decimal, (".", ","))
         self._encoding = None if encoding is None else _check_encoding(encoding)
         self._header = None if header is None else validate.flag("header", header)
         self._na = frozenset(() if na is None else (x.strip().lower() for x in validate.text("na", na).split(",")))
@@ -101,14 +102,15 @@ class ColumnFile:
             raise DomainError(
                 f"file must have at least one record; got the empty file {str(self.file)!r}. Check the path."
             )
-        needless: dict[str, Any] = {"sheet": sheet}
+        kind, needless = "text", cast(dict[str, Any], {"sheet": sheet})
         if workbook:
-            needless, self.separator = {"sep": None if sep == "," else sep, "encoding": encoding}, ","
+            kind, needless = "a workbook", {"sep": None if sep == "," else sep, "encoding": encoding}
+            self.separator = ","
         elif self.parquet:
+            kind = "Parquet"
             needless |= {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header, "na": na}
         for name, value in needless.items():
             if value is not None:
-                kind = "a workbook" if workbook else "Parquet" if self.parquet else "text"
                 raise DomainError(
                     f"{name} must be left out for {kind}, which needs none; got {value!r} with {str(self.file)!r}. "
                     "Drop it."
@@ -462,14 +464,6 @@ def _check_separator(sep: Any) -> str | None:
             "';', '|' or 'tab' (--sep ';')."
         )
     return separator
-
-
-def _check_decimal(decimal: Any) -> str | None:
-    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
-        raise DomainError(
-            f"decimal must be '.' or ','; got {validate.shown(decimal)}. Pass what stands before the decimals."
-        )
-    return None if decimal is None else str(decimal)
 
 
 def _check_encoding(encoding: Any) -> str:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base import validate
 from ..base.errors import DomainError
 from .shared_options import (
     GRID_FORMS,
@@ -24,8 +25,6 @@ from .shared_options import (
 
 if TYPE_CHECKING:
     from ..base.column_files import ColumnFile
-
-__all__ = ["add_options", "run"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -74,14 +73,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "data)",
     )
     add(
-        "--statistic", choices=("mean", "sum", "count", "histogram"), help="release this number about all records, or "
-        "the counts, with gaussian or laplace noise (--epsilon: its pure epsilon), in place of each value",
+        "--statistic", choices=("mean", "sum", "count", "histogram"), help="release this of all records in place of "
+        "each value, with gaussian or laplace noise (--epsilon: its pure epsilon)",
     )
     add(
-        "--bounds", metavar=("LOW", "HIGH"), type=float, nargs=2, help="with --statistic: least and largest value, "
+        "--bounds", metavar=("LOW", "HIGH"), type=float, nargs=2, help="of a statistic: least and largest value, "
         "stated without a look at the data; others are clipped to them, or not counted",
     )
-    add("--relation", metavar="NAME", help="with --statistic: add_or_remove, or replace_one (default for mean alone)")
+    add("--relation", metavar="NAME", help="of a statistic: add_or_remove, or replace_one (default of mean alone)")
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
     add_file_options(parser, "report", "n_jobs", quiet="no progress bar, no table")
@@ -215,10 +214,7 @@ def _formats(args: argparse.Namespace) -> tuple[str, ...]:
     if formats == ("none",):
         return ()
     for word in formats:
-        if word not in ("csv", "parquet", "json", "html"):
-            raise DomainError(
-                f"--format must be of csv, parquet, json, html or none; got {word!r}. Choose among these."
-            )
+        validate.choice("--format", word, ("csv", "parquet", "json", "html", "none"))
     return formats
 
 

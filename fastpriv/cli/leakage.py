@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..studies.leakage.protections import Protection
     from ..studies.leakage.record_files import LabelledRecords
 
-__all__ = ["add_options", "run"]
-
 # The grid of protections unless told otherwise: 13 of them.
 _PROTECTIONS = ("none", "gaussian:0.001..1:7", "laplace:0.01,0.1", "largest:0.1", "levels:4", "dp-sgd:1:0.5")
 _POOL = 100  # candidates unless told otherwise: the exact posterior of batches of 4 takes a tenth of a second

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from ..base.column_files import ColumnFile
     from ..base.numerics import FloatArray
 
-__all__ = [
-    "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_file_options", "add_shared_options", "build_grid",
-    "csv_dialect", "directory_of_files", "figure_format", "open_table", "print_json", "print_result", "print_text",
-    "warnings_on_one_line", "what_ran",
-]
-
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figure-format; "none" draws nothing
 # The three ways to write a grid, for the help texts.
 GRID_FORMS = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"

@@ -27,11 +27,6 @@ from ..base.column_files import ColumnFile
 from ..base.errors import DomainError
 from ..base.numerics import FloatArray
 
-__all__ = [
-    "CELLS_PER_BATCH", "LARGEST_EXACT_INTEGER", "Column", "open_column", "read_categories", "read_column",
-    "sorted_categories", "whole_number",
-]
-
 _MISSING_MARKS = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))  # in lower case
 LARGEST_EXACT_INTEGER = 2**53  # all integers up to it are doubles
 # bound: none - different decimal numbers of at most so many digits are different doubles

@@ -18,11 +18,6 @@ from ..base import validate
 from ..base.numerics import FloatArray, rounded_outward, rounded_up
 from .style import BAR, FAINT, INK, check_result, label, legend_below, new_figure, panel, positive, shade
 
-__all__ = [
-    "accuracy", "assessment", "categories", "column", "comparison", "curves", "information", "leakage",
-    "panels_of_assessment", "panels_of_comparison",
-]
-
 _PAGE_WIDTH = 11.5  # inches
 _MAX_CATEGORIES = 12  # that have a bar of their own; the others share one
 _MAX_CURVES = 6  # rows of the grid that have a curve
@@ -487,7 +482,8 @@ def _draw_delta_curves(ax: Any, report: Any, floor: float, legend_title: str) ->
     shown = report.epsilon > 0
     epsilon: FloatArray = report.epsilon[shown]
     marker = "o" if epsilon.size < 2 else ""
-    rows, curve_styles, handles = _shown_rows(report), _curve_styles(report), []
+    rows, curve_styles = _shown_rows(report), _curve_styles(report)
+    handles: list[Any] = []
     for i in rows:
         colour, text = _row_colour(report, rows, i), f"{report.grid[i]:g}" if report.parameter else ""
         for name, (_, lw, dashes, fill) in curve_styles.items():

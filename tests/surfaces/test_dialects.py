@@ -76,7 +76,7 @@ class TestSeparators:
             ("b\n1\n", {"sep": ";;"}, "sep must be one character, no quotation mark and no end of line; got ';;'"),
             ("b\n1\n", {"sep": '"'}, "sep must be one character"),
             ("b\n1\n", {"sep": 5}, "sep must be one character.*; got 5"),
-            ("b\n1\n", {"decimal": ";"}, "decimal must be '.' or ','; got ';'. Pass what stands before the decimals"),
+            ("b\n1\n", {"decimal": ";"}, "decimal must be one of .*; got ';'. Choose one of these"),
             ("b\n1\n", {"header": 1}, "header must be True or False; got 1"),
             ('a,b\nx,"y\nz,w\n', {}, "line 2 must close the quotation mark that it opens; got none until the end of"),
         ],

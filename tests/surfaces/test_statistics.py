@@ -129,13 +129,15 @@ def test_counts_need_no_data_and_gaussian_histograms_have_the_euclidean_norm():
     assert truth <= both["dp_delta"].upper[0, 0] <= truth * (1 + mp.mpf("1e-14"))
     names = ("histogram", "count")
     single = [fastpriv.assess(["a"], statistic=name, sigma=[2.0], epsilon=[1.0]) for name in names]
-    for report, text in zip(single, ("counts of cells that were stated before", "count of all records"), strict=True):
+    for report, text in zip(single, ("counts of cells that were stated before", "count of records"), strict=True):
         inside(report["dp_delta"], (0, 0), normal_delta(1, 2, 1))
         assert report.statistic.description == f"{text}; neighbours: one record there or not"
     inner = fastpriv.assess([1, 2], statistic="count", bounds=(1, 1), relation="replace_one", sigma=[2.0], epsilon=[1])
-    assert inner.statistic.description == "count of the values from 1 to 1; neighbours: one record replaced by another"
+    assert inner.statistic.description == (
+        "count of records, values from 1 to 1; neighbours: one record replaced by another"
+    )
     assert inner["dp_delta"] == single[1]["dp_delta"]
-    assert "counts of cells from 0 to 9;" in read_statistic("histogram", None, (0, 9), None).description
+    assert "stated before, values from 0 to 9;" in read_statistic("histogram", None, (0, 9), None).description
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,6 @@ from .result import Assessment, Comparison, SensitivitySource
 from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
 from .statistics import Statistic, read_statistic
 
-__all__ = ["assess", "default_epsilon", "default_level", "default_sigma"]
-
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
 _MAX_CELLS = 5_000_000  # rows times epsilons of an assessment; a quantity then takes 120 MB

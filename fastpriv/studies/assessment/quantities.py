@@ -32,8 +32,6 @@ from ...mechanisms import GeometricMechanism
 from ...mechanisms.gaussian import GaussianMechanism
 from .secret import SecretDistribution
 
-__all__ = ["LDP_DELTA", "QUANTITIES", "Quantity", "QuantityGrid", "compute_quantities", "mutual_information"]
-
 LDP_DELTA = 1e-5  # the delta at which the approximate LDP epsilon is reported, as is usual
 _BOUNDS_ALONE = "bounds alone"  # the method of an estimate that is no more than bounds begins with this
 _MAX_COMPARISONS = 2**31  # inputs^2 times outputs that are compared for a curve: some seconds

@@ -11,8 +11,6 @@ from ...report import Details, Pictures, TextTable, kind_meanings, page, panels_
 from . import summary
 from .quantities import QUANTITIES
 
-__all__ = ["report_page"]
-
 _DIGITS = 6  # significant digits of the bounds in the table of all quantities
 
 

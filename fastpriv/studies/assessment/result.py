@@ -28,8 +28,6 @@ from .statistics import Statistic
 from .summary import assessment_summary, comparison_summary, notebook_table
 from .verdict import value_risk
 
-__all__ = ["COLUMNS", "FORMATS", "Assessment", "Comparison", "SensitivitySource"]
-
 _NUMBERS = ("sigma", "level", "epsilon", "value", "lower", "upper")  # columns of numbers
 # Columns of the tidy table, in order.
 COLUMNS = ("column", "mechanism", "quantity", *_NUMBERS, "kind", "unit", "method")

@@ -42,8 +42,6 @@ from .families import MechanismFamily, Parameter
 from .quantities import LDP_DELTA
 from .secret import SecretDistribution
 
-__all__ = ["Statistic", "read_statistic"]
-
 # The mechanisms that add noise to a statistic: the noise in words, its parameter, and the half-width of the interval
 # that holds 95 % of it over its standard deviation.
 # bound: tested by surfaces/test_statistics - 97.5 % quantile of the normal distribution, log(20) / sqrt(2)
@@ -140,23 +138,21 @@ def read_statistic(name: Any, data: Any, bounds: Any, relation: Any) -> Statisti
     relations = tuple(dict.fromkeys((default, "replace_one")))
     replaced = validate.choice("relation", default if relation is None else relation, relations) == "replace_one"
     neighbours = f"neighbours: one record {'replaced by another' if replaced else 'there or not'}"
-    numbers = 2 if name == "histogram" and replaced else 1
-    if bounds is None and name == "histogram":
-        return Statistic(name, f"counts of cells that were stated before; {neighbours}", 1.0, numbers)
-    if bounds is None and name == "count" and not replaced:
-        return Statistic(name, f"count of all records; {neighbours}", 1.0)
-    if bounds is None:
+    low = high = math.nan
+    if bounds is not None:
+        ends = validate.vector("bounds", bounds, "numbers of at most 1e300", lambda x: np.abs(x) <= _LARGEST_BOUND)
+        if ends.size != 2 or ends[0] > ends[1] or (ends[0] == ends[1] and name != "count"):
+            raise DomainError(f"bounds must be two numbers, the lower first; got {ends.tolist()}. Pass (0, 120).")
+        low, high = ends.tolist()
+    elif name in ("mean", "sum") or (name == "count" and replaced):
         raise DomainError(
             f"bounds must be given for a {name} here; got None. State the least and the largest value without a look "
             "at the data (--bounds 0 120): bounds that are read off the data are a release of their own."
         )
-    ends = validate.vector("bounds", bounds, "numbers of at most 1e300", lambda x: np.abs(x) <= _LARGEST_BOUND)
-    if ends.size != 2 or ends[0] > ends[1] or (ends[0] == ends[1] and name != "count"):
-        raise DomainError(f"bounds must be two numbers, the lower first; got {ends.tolist()}. Pass (0, 120).")
-    low, high = ends.tolist()
     if name in ("count", "histogram"):
-        counted = "count of the values" if name == "count" else "counts of cells"
-        return Statistic(name, f"{counted} from {low:.6g} to {high:.6g}; {neighbours}", 1.0, numbers)
+        counted = "count of records" if name == "count" else "counts of cells that were stated before"
+        between = "" if bounds is None else f", values from {low:.6g} to {high:.6g}"
+        return Statistic(name, f"{counted}{between}; {neighbours}", 1.0, 2 if name == "histogram" and replaced else 1)
     values = validate.vector("data", data, "finite numbers", remedy="Remove or correct these entries.")
     clipped = f"Clipping to the bounds changed {np.count_nonzero((values < low) | (values > high)):,} values."
     span = Fraction(high) - Fraction(low)

@@ -19,11 +19,6 @@ from ...base.numerics import FloatArray, rounded_down, rounded_up
 from ...base.table import aligned, html_table
 from .quantities import QUANTITIES
 
-__all__ = [
-    "assessment_summary", "column_facts", "comparison_summary", "comparison_table", "facts", "index_nearest_to_one",
-    "meanings", "notebook_table", "question", "requirements", "shown_rows", "table",
-]
-
 _MAX_ROWS = 10  # of a grid that the table shows
 _NAME_WIDTH, _LABEL_WIDTH = 60, 30  # columns of a terminal; longer names are shortened
 _LINE_WIDTH, _TERM_WIDTH = 110, 13  # characters of a line, and of the terms that begin it

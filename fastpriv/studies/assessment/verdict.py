@@ -8,8 +8,6 @@ from typing import Any
 from ...base.numerics import next_above, rounded_up
 from ...composition import RiskStatement, statement
 
-__all__ = ["value_risk"]
-
 
 def value_risk(report: Any, record: str, prior: float) -> RiskStatement:
     """The risk of a value, or of a record in a statistic with a share of members that is ``prior``, at the row of the
