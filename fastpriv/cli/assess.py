@@ -8,20 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base import validate
 from ..base.errors import DomainError
-from .shared_options import (
-    GRID_FORMS,
-    add_column_options,
-    add_file_options,
-    csv_dialect,
-    directory_of_files,
-    figure_format,
-    open_table,
-    print_result,
-    warnings_on_one_line,
-    what_ran,
-)
+from . import shared_options
+from .shared_options import GRID_FORMS
 
 if TYPE_CHECKING:
     from ..base.column_files import ColumnFile
@@ -44,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--column", "--columns", metavar="NAMES", action="append", help="columns by name, with commas between them; "
         "repeat it for names that hold commas; may be left out when the file has one column",
     )
-    add_column_options(parser)
+    shared_options.add_column_options(parser)
     add(
         "--missing", choices=("error", "drop", "keep"), default="error",
         help="cells without a value; keep: as a category of their own (default: error)",
@@ -60,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--channel", metavar="FILE", help="a channel instead, a row for each value: .csv, .npy, .npz, .parquet, .json")
     add("--prior", metavar="FILE", help="with --channel: probabilities of its inputs, one column (default: uniform)")
-    add("--sigma", metavar="GRID", help=f"standard deviations of the noise, in the unit of the column: {GRID_FORMS}")
+    add("--sigma", metavar="GRID", help=f"standard deviations of noise, in the unit of the column: {GRID_FORMS}")
     add(
         "--epsilon", metavar="GRID",
         help="levels of the mechanisms other than gaussian, LDP epsilons in nats: same forms (default: 21 from 0.1 to "
@@ -83,7 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--relation", metavar="NAME", help="of a statistic: add_or_remove, or replace_one (default of mean alone)")
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
-    add_file_options(parser, "report", "n_jobs", quiet="no progress bar, no table")
+    shared_options.add_file_options(parser, "report", "n_jobs", quiet="no progress bar, no table")
     parser.epilog = (
         "Example: fastpriv assess people.csv --column age,job --mechanism rr,subset --epsilon 0.5,1,2 --out report"
     )
@@ -92,12 +81,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Assess, print and write; return the exit code."""
-    formats, figure = _formats(args), figure_format(args)
-    out = directory_of_files(args)
-    with warnings_on_one_line(shown=not args.quiet):
+    formats, figure = _formats(args), shared_options.figure_format(args)
+    out = shared_options.directory_of_files(args)
+    with shared_options.warnings_on_one_line(shown=not args.quiet):
         report = _assess(args, out)
-    written = [] if out is None else report.save(out, formats=formats, figure=figure, ran=what_ran(args))
-    print_result(args, report, report.summary(), written)
+    written = [] if out is None else report.save(out, formats=formats, figure=figure, ran=shared_options.what_ran(args))
+    shared_options.print_result(args, report, report.summary(), written)
     return 0
 
 
@@ -141,7 +130,7 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
     if args.file is None:
         from ..studies.datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
 
-        unused = [name for name, value in csv_dialect(args).items() if value is not None]
+        unused = [name for name, value in shared_options.csv_dialect(args).items() if value is not None]
         if unused:
             raise DomainError(f"--{unused[0]} must stand beside a file; got none. Pass FILE, or leave it out.")
         chosen = _column_names(args.column, (*ADULT_COLUMNS, *ADULT_CATEGORIES)) or ["age"]
@@ -152,7 +141,7 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
     from ..distributions.columns import open_column
 
     numeric = args.bounds or (args.statistic is None and all(FAMILIES[name].domain != "values" for name in mechanisms))
-    table = open_table(args, args.file)
+    table = shared_options.open_table(args, args.file)
     names: list[str | None] = [*_column_names(args.column, table.names)]
     opened = {name or _default_name(table): open_column(table, name, args.missing) for name in names or [None]}
     source = table.description([column.decimal for column in opened.values()])
@@ -193,7 +182,7 @@ def _read_channel(args: argparse.Namespace) -> tuple[Any, Any, str, str]:
         return channel, None, name, "uniform prior"
     from ..distributions.columns import open_column
 
-    table = open_table(args, args.prior)
+    table = shared_options.open_table(args, args.prior)
     names = _column_names(args.column, table.names)
     if len(names) > 1:
         raise DomainError(f"--column must be one column beside --prior; got {args.column!r}. Pass one name.")
@@ -213,6 +202,8 @@ def _formats(args: argparse.Namespace) -> tuple[str, ...]:
     formats = tuple(dict.fromkeys(word.strip() for word in args.format.split(",")))
     if formats == ("none",):
         return ()
+    from ..base import validate
+
     for word in formats:
         validate.choice("--format", word, ("csv", "parquet", "json", "html", "none"))
     return formats

@@ -13,7 +13,7 @@ from typing import Any
 from .shared_options import add_shared_options, print_json
 
 _NEEDED = ("numpy", "scipy", "numba", "joblib")  # packages that fastpriv does not work without, as in pyproject.toml
-_OPTIONAL = ("pandas", "pyarrow", "matplotlib", "tqdm")  # packages that some functions take, as in pyproject.toml
+_OPTIONAL = ("pandas", "pyarrow", "openpyxl", "matplotlib", "tqdm")  # packages that some functions take
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -42,13 +42,13 @@ from .families import MechanismFamily, Parameter
 from .quantities import LDP_DELTA
 from .secret import SecretDistribution
 
-# The mechanisms that add noise to a statistic: the noise in words, its parameter, and the half-width of the interval
-# that holds 95 % of it over its standard deviation.
-# bound: tested by surfaces/test_statistics - 97.5 % quantile of the normal distribution, log(20) / sqrt(2)
-_MECHANISMS: Mapping[str, tuple[str, Parameter, float]] = {
-    "gaussian": ("answer + N(0, sigma^2)", "sigma", 1.959963984540054),
-    "laplace": ("answer + Laplace noise, level its pure epsilon", "level", math.log(20.0) / math.sqrt(2.0)),
+# The mechanisms that add noise to a statistic: the noise in words, and its parameter.
+_MECHANISMS: Mapping[str, tuple[str, Parameter]] = {
+    "gaussian": ("answer + N(0, sigma^2)", "sigma"),
+    "laplace": ("answer + Laplace noise, level its pure epsilon", "level"),
 }
+# bound: tested by surfaces/test_statistics - half-width of the interval that holds 95 % of a noise over its deviation
+_HALF_WIDTHS = {"gaussian": 1.959963984540054, "laplace": math.log(20.0) / math.sqrt(2.0)}
 # bound: tested by surfaces/test_statistics - rounding of a product of a few doubles
 _ROUNDING = 8 * UNIT_ROUNDOFF
 _LARGEST_BOUND = 1e300  # bounds beyond it have differences that no double holds
@@ -94,8 +94,7 @@ class Statistic:
     def family(self, mechanism: Any) -> MechanismFamily:
         """The mechanism of this name for this statistic."""
         name = validate.choice("mechanism", mechanism, tuple(_MECHANISMS))
-        noise, parameter, _ = _MECHANISMS[name]
-        return MechanismFamily(name, noise, parameter, "numbers", lambda level, *_: self.mechanism(name, level))
+        return MechanismFamily(name, *_MECHANISMS[name], "numbers", lambda level, *_: self.mechanism(name, level))
 
     def scale(self, level: float) -> float:
         """Scale of Laplace noise with this pure epsilon, rounded up."""
@@ -111,7 +110,7 @@ class Statistic:
     def noise(self, name: str, parameter: float) -> tuple[Estimate, Estimate]:
         """Standard deviation of the noise, and half the width of the interval around the answer that holds 95 %."""
         deviation = parameter if name == "gaussian" else math.sqrt(2.0) * self.scale(parameter)
-        return _rounded(deviation), _rounded(deviation * _MECHANISMS[name][2])
+        return _rounded(deviation), _rounded(deviation * _HALF_WIDTHS[name])
 
     def quantities(self, name: str, parameter: float, epsilon: FloatArray) -> dict[str, Estimate]:
         """The quantities of the release at one level of noise, the curves at all of ``epsilon``."""
