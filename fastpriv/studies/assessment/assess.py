@@ -158,7 +158,7 @@ def assess(
     <Comparison of age under gaussian, geometric>
     >>> mean = fastpriv.assess([31, 40, 40, 58], statistic="mean", bounds=(0, 120), sigma=[50.0], epsilon=[1.0])
     >>> mean["noise_half_width"].upper.round(2), mean["dp_epsilon"].upper.round(3)
-    (array([98.]), array([2.564]))
+    (array([98.]), array([2.445]))
     """
     parallel.checked(n_jobs, progress)
     one_mechanism = isinstance(mechanism, (str, AnyChannel)) or not np.iterable(mechanism)
