@@ -51,7 +51,7 @@ _MECHANISMS: Mapping[str, tuple[str, Parameter]] = {
 _HALF_WIDTHS = {"gaussian": 1.959963984540054, "laplace": math.log(20.0) / math.sqrt(2.0)}
 # bound: tested by surfaces/test_statistics - rounding of a product of a few doubles
 _ROUNDING = 8 * UNIT_ROUNDOFF
-_LARGEST_BOUND = 1e300  # bounds beyond it have differences that no double holds
+_LARGEST_BOUND = 1e150  # bounds beyond it have sums and scales of noise that no double holds
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def read_statistic(name: Any, data: Any, bounds: Any, relation: Any) -> Statisti
     neighbours = f"neighbours: one record {'replaced by another' if replaced else 'there or not'}"
     low = high = math.nan
     if bounds is not None:
-        ends = validate.vector("bounds", bounds, "numbers of at most 1e300", lambda x: np.abs(x) <= _LARGEST_BOUND)
+        ends = validate.vector("bounds", bounds, "numbers of at most 1e150", lambda x: np.abs(x) <= _LARGEST_BOUND)
         if ends.size != 2 or ends[0] > ends[1] or (ends[0] == ends[1] and name != "count"):
             raise DomainError(f"bounds must be two numbers, the lower first; got {ends.tolist()}. Pass (0, 120).")
         low, high = ends.tolist()
