@@ -1,6 +1,6 @@
 """Tables of the steps of a composition: what kind of release, with which parameters, how often.
 
-A table is a CSV file whose first line names the columns, or a TOML file with an entry ``[[step]]`` for each step:
+A table is a CSV file or a workbook (.xlsx) whose first line names the columns, or TOML with entries ``[[step]]``:
 
     kind,sigma,rate,count             [[step]]
     sampled_gaussian,1.1,0.01,3000    kind = "sampled_gaussian"
@@ -9,8 +9,9 @@ A table is a CSV file whose first line names the columns, or a TOML file with an
                                       count = 3000
 
 ``kind`` is one of ``KINDS``; the other columns are its parameters, empty where a kind has none or where the default is
-meant. ``count`` is 1 by default. Lines that are blank or begin with # are skipped. A sampled, shuffled or selected
-mechanism has a column ``base``, the kind that is sampled (default: gaussian), and the columns of that kind.
+meant. ``count`` is 1 by default. Lines that are blank or begin with # are skipped. Commas, semicolons or tabs separate
+cells, and numbers may have a decimal comma. A sampled, shuffled or selected mechanism has a column
+``base``, the kind that is sampled (default: gaussian), and the columns of that kind.
 """
 
 from __future__ import annotations
@@ -24,10 +25,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base import validate
+from ..base.column_files import DECIMAL_COMMA, THOUSANDS, workbook_text
 from ..base.errors import DomainError, ShapeError
 from ..base.files import parse_toml
-
-__all__ = ["KINDS", "ComposedStep", "make_step", "read_steps"]
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ _COLUMNS = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.
 
 
 def read_steps(path: str | os.PathLike[str]) -> list[ComposedStep]:
-    """Read the steps of a table in a CSV or TOML file, by the ending of its name (.toml, else CSV).
+    """Read the steps of a table, by the ending of its name (.toml, .xlsx, else CSV).
 
     Raises
     ------
@@ -196,7 +196,7 @@ def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
     kind = values.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {validate.shown(kind)}. Choose one of them.")
-    count = _whole_count(values.pop("count", 1))
+    count = validate.count("count", _whole(_number("count", values.pop("count", 1))), minimum=0)
     defaults = dict(KINDS[kind].parameters)
     if "base" in defaults:
         bases = tuple(name for name, item in KINDS.items() if "base" not in item.parameters)
@@ -221,11 +221,13 @@ def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
 
 def _csv_entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Each line of a CSV file by the names of its columns, and its place in words."""
-    with open(file, newline="", encoding="utf-8-sig") as stream:
-        try:
-            lines = stream.read().splitlines()
-        except UnicodeDecodeError as error:
-            raise DomainError(f"{str(file)!r} must be text in UTF-8; got {error}. Save it as UTF-8.") from None
+    content = file.read_bytes()
+    if file.suffix.lower() == ".xlsx":
+        content = workbook_text(content, file)
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise DomainError(f"{str(file)!r} must be text in UTF-8; got {error}. Save it as UTF-8.") from None
     numbered = [(k, line) for k, line in enumerate(lines, start=1) if line.strip() and not line.startswith("#")]
     if not numbered:
         return
@@ -275,8 +277,13 @@ def _toml_entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, str):
+        if THOUSANDS.fullmatch(value):
+            raise DomainError(
+                f"{name} must be a number that can be read in one way; got {value!r}, which may be "
+                f"{value.replace(',', '')} or {value.replace(',', '.')}. Write it without a comma."
+            )
         try:
-            return float(value)
+            return float(value.replace(",", ".") if DECIMAL_COMMA.fullmatch(value) else value)
         except ValueError:
             raise DomainError(f"{name} must be a number; got {value!r}. Write 0.5 or 1e-3.") from None
     return validate.scalar(name, value, "a number", lambda x: x == x)
@@ -293,12 +300,6 @@ def _numbers(name: str, value: Any) -> list[float]:
 def _typed(name: str, value: Any) -> Any:
     """Return a parameter as its class takes it."""
     return _numbers(name, value) if name in _LISTS else _whole(value) if name in _WHOLE else value
-
-
-def _whole_count(value: Any) -> int:
-    """Return a count, also from the text of a float that is whole, such as 1e6."""
-    number = _number("count", value)
-    return validate.count("count", _whole(number), minimum=0)
 
 
 def _whole(number: float) -> Any:

@@ -1,4 +1,7 @@
-"""A file of columns, as text: CSV of any usual dialect, also packed by gzip, or Parquet. What is ambiguous is refused.
+"""A file of columns, as text: CSV of any usual dialect, also packed by gzip, a workbook (.xlsx), or Parquet.
+
+What is ambiguous is refused. A sheet of a workbook is read as the CSV file that it would be saved as, with the results
+of its formulas.
 
 A separator is looked for in the first lines: among comma, semicolon, tab and bar those that cut line 1 outside of its
 quotation marks. Where several do, it is the one that cuts all lines into equally many cells, none of which is cut
@@ -13,6 +16,7 @@ import io
 import itertools
 import os
 import re
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,26 +24,28 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from . import validate
-from .errors import DomainError
+from .errors import BackendMissingError, DomainError
 from .files import lines_of
 from .table import pyarrow
 
-__all__ = ["ColumnFile", "is_number", "open_table"]
+__all__ = ["DECIMAL_COMMA", "THOUSANDS", "ColumnFile", "is_number", "open_table", "workbook_text"]
 
 _SEPARATORS = ",;\t|"  # those that are looked for
 _SAMPLE_LINES, _SAMPLE_SIZE = 1000, 2**20  # lines and characters in which they are looked for
 _LONGEST_LINE = 2**21  # characters: a hundred thousand columns of twenty, which take a second
 _PARQUET_MAGIC = b"PAR1"  # the first bytes of a Parquet file
-# The first bytes of files that have to be unpacked first: zip (Excel workbooks too), bzip2, xz.
-_ARCHIVE = re.compile(rb"PK\x03\x04|BZh\d1AY&SY|\xfd7zXZ\x00")
+_ZIP_MAGIC = b"PK\x03\x04"  # the first bytes of a zip archive, which a workbook is
+_MAX_SHEET_ROWS = 2**20  # of a sheet, as in Excel
+# The first bytes of files that have to be unpacked first: bzip2, xz.
+_ARCHIVE = re.compile(rb"BZh\d1AY&SY|\xfd7zXZ\x00")
 _BYTE_ORDER_MARKS = (  # longer marks first: that of UTF-32 begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
 )
 # A tab, or a comma, semicolon or bar before other text: the line has several cells.
 _CELL_END = re.compile(r"[,;|](?=\S)|\t")
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")  # a number with a decimal comma, such as -1,5e3
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")  # a number with a decimal comma, such as -1,5e3
 # A whole number in groups of three digits, such as 1,234,567.
-_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 _DAMAGE_ERRORS = (EOFError, OSError, zlib.error)  # what gzip raises if a file is damaged
 # Remedy for a first line of which it is unclear whether it is a header.
 _HEADER_REMEDY = "Pass header=True (--header) if it holds names, header=False (--no-header) if it is a record."
@@ -52,7 +58,7 @@ class ColumnFile:
     ----------
     path : path-like
         The file.
-    sep, decimal, encoding, header
+    sep, decimal, encoding, header, na, sheet
         As for ``read_column``.
     data : bytes, optional
         What the file holds, where it was read already; ``path`` is then but its name.
@@ -75,28 +81,41 @@ class ColumnFile:
 
     def __init__(
         self, path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None,
-        encoding: str | None = None, header: bool | None = None, data: bytes | None = None,
+        encoding: str | None = None, header: bool | None = None, na: str | None = None, sheet: str | None = None,
+        data: bytes | None = None,
     ) -> None:
         self.file, self._data = validate.path("path", path), data
-        self.separator, self.decimal = _check_separator(sep), _check_decimal(decimal)
+        self.separator = _check_separator(sep)
+        self.decimal = None if decimal is None else validate.choice("decimal", decimal, (".", ","))
         self._encoding = None if encoding is None else _check_encoding(encoding)
         self._header = None if header is None else validate.flag("header", header)
+        self._na = frozenset(() if na is None else (x.strip().lower() for x in validate.text("na", na).split(",")))
         self.decimal_commas_likely = self.headerless = False
         self.line = 0
         with self._open_bytes() as stream, _undamaged(stream, self.file):
             start = stream.read(4)
+            if workbook := start == _ZIP_MAGIC:
+                self._data = workbook_text(start + stream.read(), self.file, sheet)
+                start = self._data[:4]
         self.parquet, self._first = start == _PARQUET_MAGIC, [""]
         if not start:
             raise DomainError(
                 f"file must have at least one record; got the empty file {str(self.file)!r}. Check the path."
             )
+        kind, needless = "text", cast(dict[str, Any], {"sheet": sheet})
+        if workbook:
+            kind, needless = "a workbook", {"sep": None if sep == "," else sep, "encoding": encoding}
+            self.separator = ","
+        elif self.parquet:
+            kind = "Parquet"
+            needless |= {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header, "na": na}
+        for name, value in needless.items():
+            if value is not None:
+                raise DomainError(
+                    f"{name} must be left out for {kind}, which needs none; got {value!r} with {str(self.file)!r}. "
+                    "Drop it."
+                )
         if self.parquet:
-            for name, value in {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}.items():
-                if value is not None:
-                    raise DomainError(
-                        f"{name} must be left out for Parquet, which needs none; got {value!r} with "
-                        f"{str(self.file)!r}. Drop it."
-                    )
             self.names = [str(name) for name in self._arrow(lambda parquet, source: parquet.read_schema(source).names)]
             return
         mark = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), None)
@@ -189,7 +208,7 @@ class ColumnFile:
                     if alone and len(row) > 1:
                         row = self._joined(row, lines.line, ends)
                     if len(row) == width:
-                        yield row
+                        yield ["" if cell.strip().lower() in self._na else cell for cell in row] if self._na else row
                     elif row:
                         raise self._ragged(ends, len(row))
                     elif width == 1:
@@ -237,7 +256,7 @@ class ColumnFile:
         self.headerless = every if self._header is None else not self._header
         self.names = [str(i) for i in range(1, len(self._first) + 1)] if self.headerless else self._first
         self.decimal_commas_likely = self.separator == ";" or any(
-            _DECIMAL_COMMA.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for row in sample for cell in row
+            DECIMAL_COMMA.fullmatch(cell) and not THOUSANDS.fullmatch(cell) for row in sample for cell in row
         )
 
     def _reader(self, lines: Iterable[str], strict: bool = False) -> Any:
@@ -246,7 +265,7 @@ class ColumnFile:
     def _joined(self, row: list[str], line: str, number: int) -> list[str]:
         """Return the only cell of a line of a file of one column, in which commas stand."""
         text = ",".join(row)
-        is_number_with_commas = _DECIMAL_COMMA.fullmatch(text) or _THOUSANDS.fullmatch(text)
+        is_number_with_commas = DECIMAL_COMMA.fullmatch(text) or THOUSANDS.fullmatch(text)
         if '"' in line or not (is_number_with_commas or not _CELL_END.search(text)):
             raise self._ragged(number, len(row))
         return [text]
@@ -284,10 +303,7 @@ class ColumnFile:
         stream.seek(0)
         if _ARCHIVE.match(start):
             stream.close()
-            raise DomainError(
-                f"file must be CSV, packed by gzip or not, or Parquet; got {str(self.file)!r}, an archive or a "
-                "workbook. Unpack it, or save it as CSV in UTF-8."
-            )
+            raise _archive_error(self.file)
         if start.startswith(b"\x1f\x8b"):
             packed = gzip.GzipFile(fileobj=stream)
             packed.myfileobj = stream  # type: ignore[assignment]  # closed with the packed one
@@ -376,8 +392,66 @@ def is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return bool(_DECIMAL_COMMA.fullmatch(text) or _THOUSANDS.fullmatch(text))
+        return bool(DECIMAL_COMMA.fullmatch(text) or THOUSANDS.fullmatch(text))
     return "_" not in text
+
+
+def _archive_error(file: Path) -> DomainError:
+    return DomainError(
+        f"file must be CSV, packed by gzip or not, Parquet, or a workbook (.xlsx); got {str(file)!r}, another archive "
+        "or a damaged workbook. Unpack it, or save it as CSV in UTF-8."
+    )
+
+
+def workbook_text(data: bytes, file: Path, sheet: str | None = None) -> bytes:
+    """Return the sheet of this name, or the only one, of a workbook as CSV in UTF-8 with commas."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise BackendMissingError(
+            "openpyxl must be installed to read a workbook (.xlsx); got none. Run: pip install 'fastpriv[excel]'"
+        ) from None
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about parts of the workbook that hold no cells
+            books = [load_workbook(io.BytesIO(data), read_only=True, data_only=results) for results in (True, False)]
+            names = [item.title for item in books[0].worksheets]
+            name = sheet if sheet is not None or len(names) > 1 else names[0]
+            if name in names:
+                return _sheet_text(*(book[name] for book in books))
+    except (DomainError, MemoryError):
+        raise
+    except Exception:  # openpyxl raises errors of many kinds for damaged files
+        raise _archive_error(file) from None
+    raise DomainError(
+        f"sheet must be one of the sheets {', '.join(map(repr, names))} of {str(file)!r}; got {sheet!r}. Pass its "
+        "name (--sheet NAME)."
+    )
+
+
+def _sheet_text(results: Any, formulas: Any) -> bytes:
+    """Return a sheet as CSV: its results, beside which it is read with formulas."""
+    rows: list[list[Any]] = []
+    for page in (results, formulas):
+        page.reset_dimensions()  # those that the file states may be wrong
+    pairs = zip(*(page.iter_rows(values_only=True) for page in (results, formulas)), strict=True)
+    for number, (cells, sources) in enumerate(pairs, start=1):
+        unknown = [source for cell, source in zip(cells, sources, strict=True) if cell is None and source is not None]
+        if unknown or number > _MAX_SHEET_ROWS:
+            fault = f"the formula {unknown[0]!r} without one" if unknown else f"more than {_MAX_SHEET_ROWS} rows"
+            raise DomainError(
+                f"row {number} of the sheet must be cells with their results; got {fault}. Open the workbook in a "
+                "spreadsheet program and save it."
+            )
+        row = list(cells)
+        while row and row[-1] is None:
+            row.pop()
+        rows.append(row)
+    while rows and not rows[-1]:
+        rows.pop()
+    text = io.StringIO()
+    width = len(rows[0]) if rows else 0
+    csv.writer(text).writerows(row + [None] * (width - len(row)) if row or width == 1 else row for row in rows)
+    return text.getvalue().encode()
 
 
 def _check_separator(sep: Any) -> str | None:
@@ -390,14 +464,6 @@ def _check_separator(sep: Any) -> str | None:
             "';', '|' or 'tab' (--sep ';')."
         )
     return separator
-
-
-def _check_decimal(decimal: Any) -> str | None:
-    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
-        raise DomainError(
-            f"decimal must be '.' or ','; got {validate.shown(decimal)}. Pass what stands before the decimals."
-        )
-    return None if decimal is None else str(decimal)
 
 
 def _check_encoding(encoding: Any) -> str:
@@ -459,7 +525,7 @@ def _ends_inside_quotes(line: str, separator: str) -> bool:
 
 
 def _is_one_cell(cell: str) -> bool:
-    return not _CELL_END.search(cell) or bool(_DECIMAL_COMMA.fullmatch(cell))
+    return not _CELL_END.search(cell) or bool(DECIMAL_COMMA.fullmatch(cell))
 
 
 def _are_row_names(cells: list[str]) -> bool:

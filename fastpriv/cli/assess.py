@@ -9,23 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import (
-    GRID_FORMS,
-    add_column_options,
-    add_file_options,
-    csv_dialect,
-    directory_of_files,
-    figure_format,
-    open_table,
-    print_result,
-    warnings_on_one_line,
-    what_ran,
-)
+from . import shared_options
+from .shared_options import GRID_FORMS
 
 if TYPE_CHECKING:
     from ..base.column_files import ColumnFile
-
-__all__ = ["add_options", "run"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--column", "--columns", metavar="NAMES", action="append", help="columns by name, with commas between them; "
         "repeat it for names that hold commas; may be left out when the file has one column",
     )
-    add_column_options(parser)
+    shared_options.add_column_options(parser)
     add(
         "--missing", choices=("error", "drop", "keep"), default="error",
         help="cells without a value; keep: as a category of their own (default: error)",
@@ -61,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--channel", metavar="FILE", help="a channel instead, a row for each value: .csv, .npy, .npz, .parquet, .json")
     add("--prior", metavar="FILE", help="with --channel: probabilities of its inputs, one column (default: uniform)")
-    add("--sigma", metavar="GRID", help=f"standard deviations of the noise, in the unit of the column: {GRID_FORMS}")
+    add("--sigma", metavar="GRID", help=f"standard deviations of noise, in the unit of the column: {GRID_FORMS}")
     add(
         "--epsilon", metavar="GRID",
         help="levels of the mechanisms other than gaussian, LDP epsilons in nats: same forms (default: 21 from 0.1 to "
@@ -73,9 +61,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "the column, that is known without the data (default: range of the column, which is computed from the private "
         "data)",
     )
+    add(
+        "--statistic", choices=("mean", "sum", "count", "histogram"), help="release this of all records in place of "
+        "each value, with gaussian or laplace noise (--epsilon: its pure epsilon)",
+    )
+    add(
+        "--bounds", metavar=("LOW", "HIGH"), type=float, nargs=2, help="of a statistic: least and largest value, "
+        "stated without a look at the data; others are clipped to them, or not counted",
+    )
+    add("--relation", metavar="NAME", help="of a statistic: add_or_remove, or replace_one (default of mean alone)")
     add("--format", metavar="LIST", help="comma-separated, of csv, parquet, json, html, or none (default: all)")
     add("--resume", action="store_true", help="take the finished blocks of an interrupted run with the same settings")
-    add_file_options(parser, "report", "n_jobs", quiet="no progress bar, no table")
+    shared_options.add_file_options(parser, "report", "n_jobs", quiet="no progress bar, no table")
     parser.epilog = (
         "Example: fastpriv assess people.csv --column age,job --mechanism rr,subset --epsilon 0.5,1,2 --out report"
     )
@@ -84,12 +81,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Assess, print and write; return the exit code."""
-    formats, figure = _formats(args), figure_format(args)
-    out = directory_of_files(args)
-    with warnings_on_one_line(shown=not args.quiet):
+    formats, figure = _formats(args), shared_options.figure_format(args)
+    out = shared_options.directory_of_files(args)
+    with shared_options.warnings_on_one_line(shown=not args.quiet):
         report = _assess(args, out)
-    written = [] if out is None else report.save(out, formats=formats, figure=figure, ran=what_ran(args))
-    print_result(args, report, report.summary(), written)
+    written = [] if out is None else report.save(out, formats=formats, figure=figure, ran=shared_options.what_ran(args))
+    shared_options.print_result(args, report, report.summary(), written)
     return 0
 
 
@@ -97,8 +94,10 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
     from ..studies.assessment.assess import assess, default_level
     from ..studies.assessment.families import FAMILIES, family_of
 
-    names = [family_of(name.strip()).name for name in args.mechanism.split(",")]
-    has_level = args.channel is None and any(FAMILIES[name].parameter == "level" for name in names)
+    names = [name.strip() for name in args.mechanism.split(",")]
+    if args.statistic is None:
+        names = [family_of(name).name for name in names]
+    has_level = args.channel is None and any(name == "laplace" or FAMILIES[name].parameter == "level" for name in names)
     if not has_level and args.epsilon is not None and args.curve is not None:
         raise DomainError(
             f"--curve must be left out beside --epsilon here, where both mean the curves; got {args.curve!r} and "
@@ -106,7 +105,8 @@ def _assess(args: argparse.Namespace, out: str | None) -> Any:
         )
     keywords = {
         "sigma": args.sigma, "epsilon": args.curve if has_level or args.epsilon is None else args.epsilon,
-        "bins": _bins(args.bins), "sensitivity": args.sensitivity, "n_jobs": args.n_jobs,
+        "bins": _bins(args.bins), "sensitivity": args.sensitivity, "statistic": args.statistic, "bounds": args.bounds,
+        "relation": args.relation, "n_jobs": args.n_jobs,
         "progress": not args.quiet, "checkpoint": out, "resume": args.resume,
     }
     if has_level:
@@ -130,7 +130,7 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
     if args.file is None:
         from ..studies.datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
 
-        unused = [name for name, value in csv_dialect(args).items() if value is not None]
+        unused = [name for name, value in shared_options.csv_dialect(args).items() if value is not None]
         if unused:
             raise DomainError(f"--{unused[0]} must stand beside a file; got none. Pass FILE, or leave it out.")
         chosen = _column_names(args.column, (*ADULT_COLUMNS, *ADULT_CATEGORIES)) or ["age"]
@@ -140,8 +140,8 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
         return columns, "Adult data set (UCI)"
     from ..distributions.columns import open_column
 
-    numeric = all(FAMILIES[name].domain != "values" for name in mechanisms)
-    table = open_table(args, args.file)
+    numeric = args.bounds or (args.statistic is None and all(FAMILIES[name].domain != "values" for name in mechanisms))
+    table = shared_options.open_table(args, args.file)
     names: list[str | None] = [*_column_names(args.column, table.names)]
     opened = {name or _default_name(table): open_column(table, name, args.missing) for name in names or [None]}
     source = table.description([column.decimal for column in opened.values()])
@@ -182,7 +182,7 @@ def _read_channel(args: argparse.Namespace) -> tuple[Any, Any, str, str]:
         return channel, None, name, "uniform prior"
     from ..distributions.columns import open_column
 
-    table = open_table(args, args.prior)
+    table = shared_options.open_table(args, args.prior)
     names = _column_names(args.column, table.names)
     if len(names) > 1:
         raise DomainError(f"--column must be one column beside --prior; got {args.column!r}. Pass one name.")
@@ -202,11 +202,10 @@ def _formats(args: argparse.Namespace) -> tuple[str, ...]:
     formats = tuple(dict.fromkeys(word.strip() for word in args.format.split(",")))
     if formats == ("none",):
         return ()
+    from ..base import validate
+
     for word in formats:
-        if word not in ("csv", "parquet", "json", "html"):
-            raise DomainError(
-                f"--format must be of csv, parquet, json, html or none; got {word!r}. Choose among these."
-            )
+        validate.choice("--format", word, ("csv", "parquet", "json", "html", "none"))
     return formats
 
 

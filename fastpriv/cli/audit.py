@@ -7,8 +7,6 @@ from pathlib import Path
 
 from .shared_options import add_shared_options, print_json, print_text, warnings_on_one_line
 
-__all__ = ["add_options", "run"]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..composition import Composition
     from ..composition.compositions import Direction
 
-__all__ = ["add_options", "add_step_options", "composition_of", "run", "summary_of"]
-
 _MOST_SHOWN = 4  # kinds of steps in the first line of the output
 _DIGITS = 10  # significant digits that are printed
 _CURVE_POINTS = 121  # epsilons of the picture

@@ -8,8 +8,6 @@ from typing import Any
 from ..base.errors import DomainError
 from .shared_options import add_shared_options, print_json, print_text
 
-__all__ = ["add_options", "run"]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""

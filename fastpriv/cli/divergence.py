@@ -8,8 +8,6 @@ import sys
 from ..base.errors import DomainError
 from .shared_options import GRID_FORMS, add_shared_options, print_text, warnings_on_one_line
 
-__all__ = ["add_options", "run"]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""

@@ -16,8 +16,6 @@ from ..base.table import CellType, Table, aligned, bracket_texts
 from ..distributions import GaussianMixture
 from .shared_options import build_grid
 
-__all__ = ["COLUMNS", "QUANTITIES", "DivergenceTable", "compute_table"]
-
 # The columns of the table, in the order in which files have them.
 COLUMNS = (
     "quantity", "direction", "epsilon", "order", "value", "lower", "upper", "kind", "unit", "method", "confidence",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["add_options", "run"]
-
 # The table of steps of docs/composition.md.
 _STEPS = """kind,sigma,rate,scale,epsilon,count
 sampled_gaussian,1.1,0.01,,,3000

@@ -6,8 +6,6 @@ import argparse
 
 from .shared_options import add_file_options, directory_of_files, figure_format, print_result
 
-__all__ = ["add_options", "run"]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""

@@ -12,10 +12,8 @@ from typing import Any
 
 from .shared_options import add_shared_options, print_json
 
-__all__ = ["add_options", "installation", "run", "show_versions"]
-
 _NEEDED = ("numpy", "scipy", "numba", "joblib")  # packages that fastpriv does not work without, as in pyproject.toml
-_OPTIONAL = ("pandas", "pyarrow", "matplotlib", "tqdm")  # packages that some functions take, as in pyproject.toml
+_OPTIONAL = ("pandas", "pyarrow", "openpyxl", "matplotlib", "tqdm")  # packages that some functions take
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

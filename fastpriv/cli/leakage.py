@@ -7,21 +7,12 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import (
-    add_column_options,
-    add_file_options,
-    csv_dialect,
-    directory_of_files,
-    figure_format,
-    print_result,
-)
+from . import shared_options
 
 if TYPE_CHECKING:
     from ..studies.leakage.leakage_studies import LeakageStudy
     from ..studies.leakage.protections import Protection
     from ..studies.leakage.record_files import LabelledRecords
-
-__all__ = ["add_options", "run"]
 
 # The grid of protections unless told otherwise: 13 of them.
 _PROTECTIONS = ("none", "gaussian:0.001..1:7", "laplace:0.01,0.1", "largest:0.1", "levels:4", "dp-sgd:1:0.5")
@@ -46,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Parquet (default: 1,797 pictures of digits that ship)")
     add("--label", metavar="COLUMN", help="column of the labels of CSV and Parquet (default: label, or else the last)")
     add("--shape", metavar="HxW", help="of pictures whose pixels are the features, such as 28x28")
-    add_column_options(parser)
+    shared_options.add_column_options(parser)
     add("--model", choices=("softmax", "mlp"), default="softmax", help="softmax regression or a multilayer perceptron "
         "(default: softmax)")
     add("--hidden", metavar="WIDTHS", help="hidden layers of the perceptron, such as 32 or 64,32 (default: 32)")
@@ -68,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--threshold", metavar="D", type=float, default=float("inf"), help="largest distance at which a reconstruction "
         "counts as a candidate (default: none)")
     add("--store", metavar="FILE", help="keep finished attacks in this file; the same command goes on from there")
-    add_file_options(parser, "leakage", "confidence", "n_jobs", seed="seed (default: 0)")
+    shared_options.add_file_options(parser, "leakage", "confidence", "n_jobs", seed="seed (default: 0)")
     parser.epilog = "Example: fastpriv leakage people.csv --label outcome --protection gaussian:0.01..1:5 --store a.db"
     parser.set_defaults(
         seed=0, interrupted="with --store, the same command goes on where it was.",
@@ -84,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
     from ..studies.leakage.leakage_pages import save_leakage
     from ..studies.leakage.leakage_studies import leakage_study
 
-    out = directory_of_files(args)
-    figure = figure_format(args)
+    out = shared_options.directory_of_files(args)
+    figure = shared_options.figure_format(args)
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
     data = _data(args)
@@ -111,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
     )
     written = [] if out is None else save_leakage(study, data, out, figure=figure, command="fastpriv leakage")
-    print_result(args, study, _table(study), written)
+    shared_options.print_result(args, study, _table(study), written)
     return 0
 
 
@@ -120,7 +111,7 @@ def _data(args: argparse.Namespace) -> LabelledRecords:
 
     shape = None if args.shape is None else _shape(args.shape)
     if args.file is not None:
-        return read_records(args.file, label=args.label, shape=shape, **csv_dialect(args))
+        return read_records(args.file, label=args.label, shape=shape, **shared_options.csv_dialect(args))
     from ..studies.datasets import digits
 
     pixels, labels = digits()

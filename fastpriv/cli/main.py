@@ -42,8 +42,6 @@ from . import (
     sweep,
 )
 
-__all__ = ["main", "program_parser"]
-
 # The system errors of a disk, quota or file size that is exhausted.
 _NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Seconds after which a dropped interrupt is sent again: the finalizer that dropped it has then returned.

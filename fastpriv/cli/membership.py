@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..studies.membership.priors import MembershipPrior
     from ..studies.membership.studies import AttackStudy
 
-__all__ = ["add_options", "run"]
-
 _POOL = 16  # people who may be members, unless told otherwise: few enough for the exact attack on 1,000 releases
 _ATTRIBUTES = 24  # attributes of the simulated genotypes that are released, unless told otherwise
 _OWN_ATTRIBUTES = 1000  # the same of a file, which is taken whole up to here: a run of about two minutes of two cores

@@ -20,8 +20,6 @@ from .shared_options import (
 if TYPE_CHECKING:
     from ..posteriors.result import Posterior
 
-__all__ = ["add_options", "run"]
-
 _DIGITS = 12  # significant digits that are printed
 
 

@@ -9,8 +9,6 @@ from ..base.version import VERSION
 from .compose import add_step_options, composition_of, summary_of
 from .shared_options import add_shared_options, print_json, print_text, what_ran
 
-__all__ = ["add_options", "run"]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""

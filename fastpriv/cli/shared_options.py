@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from ..base.column_files import ColumnFile
     from ..base.numerics import FloatArray
 
-__all__ = [
-    "FIGURE_FORMATS", "GRID_FORMS", "add_column_options", "add_file_options", "add_shared_options", "build_grid",
-    "csv_dialect", "directory_of_files", "figure_format", "open_table", "print_json", "print_result", "print_text",
-    "warnings_on_one_line", "what_ran",
-]
-
 FIGURE_FORMATS = ("png", "svg", "pdf", "none")  # choices of --figure-format; "none" draws nothing
 # The three ways to write a grid, for the help texts.
 GRID_FORMS = "numbers (1,2,5), start:stop:count (equal steps) or start..stop:count (equal ratios)"
@@ -61,7 +55,7 @@ def add_file_options(parser: argparse.ArgumentParser, files: str, *names: str, *
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a CSV file is written."""
+    """Add the options that say how a file of columns is written."""
     add = parser.add_argument
     add("--sep", metavar="CHAR", help="what separates cells, one character or tab (default: what cuts all lines alike)")
     add(
@@ -73,6 +67,8 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
         "--header", action=argparse.BooleanOptionalAction, help="names stand in line 1, or they do not (default: they "
         "do unless it holds numbers alone; columns are then called 1, 2, ...)",
     )
+    add("--na", metavar="MARKS", help="further marks of cells without a value, with commas: 'k.A.,-,#NV'")
+    add("--sheet", metavar="NAME", help="the sheet of a workbook (default: its only one)")
 
 
 def build_grid(name: str, text: str, constraint: str, valid: Callable[[FloatArray], Any], remedy: str) -> FloatArray:
@@ -118,8 +114,8 @@ def figure_format(args: argparse.Namespace) -> Literal["png", "svg", "pdf"] | No
 
 
 def csv_dialect(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what the options say of a CSV file, None where they are left out."""
-    return {name: getattr(args, name) for name in ("sep", "decimal", "encoding", "header")}
+    """Return what the options say of a file of columns, None where they are left out."""
+    return {name: getattr(args, name) for name in ("sep", "decimal", "encoding", "header", "na", "sheet")}
 
 
 def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -> ColumnFile:

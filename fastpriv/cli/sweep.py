@@ -11,8 +11,6 @@ from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
 from .shared_options import add_shared_options, print_json, print_text
 
-__all__ = ["add_options", "run"]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""

@@ -45,15 +45,16 @@ _LEADING_ZERO = re.compile(r"[+-]?0\d")  # a code such as 007, which names a cat
 
 def read_column(
     path: str | os.PathLike[str], column: str | None = None, *, missing: str = "error", sep: str | None = None,
-    decimal: str | None = None, encoding: str | None = None, header: bool | None = None,
+    decimal: str | None = None, encoding: str | None = None, header: bool | None = None, na: str | None = None,
+    sheet: str | None = None,
 ) -> FloatArray:
     """Read one column of numbers from a CSV or Parquet file.
 
     Parameters
     ----------
     path : path-like
-        A Parquet file, or text with one record a line; or such a file packed by gzip, bzip2 or xz, or alone in a zip
-        archive.
+        A Parquet file, a workbook (.xlsx) with the extra ``excel``, or text with one record a line, also packed by
+        gzip.
     column : str, optional
         Name of the column; it may be left out when the file has one column.
     missing : {"error", "drop"}
@@ -69,6 +70,10 @@ def read_column(
     header : bool, optional
         Whether names stand in line 1. By default they do, unless line 1 holds numbers alone; columns without names are
         called ``1``, ``2`` and so on. A number beside names in line 1 is an error where it is to name the column.
+    na : str, optional
+        Further marks of cells without a value, in capitals or not, with commas between them: ``"k.A.,-,#NV"``.
+    sheet : str, optional
+        Name of the sheet of a workbook; it may be left out where there is one. Formulas count by their results.
 
     Returns
     -------
@@ -84,7 +89,7 @@ def read_column(
         different numbers that are the same double, lines of unequal length, an empty file or column, what is ambiguous,
         or text in another encoding. Rows are counted from 1, without the line of names.
     BackendMissingError
-        For a Parquet file without pyarrow.
+        For a Parquet file without pyarrow, or a workbook without openpyxl.
 
     Examples
     --------
@@ -97,13 +102,14 @@ def read_column(
     array([1.65, 1.8 ])
     """
     validate.choice("missing", missing, ("error", "drop"))
-    table = ColumnFile(path, sep=sep, decimal=decimal, encoding=encoding, header=header)
+    table = ColumnFile(path, sep=sep, decimal=decimal, encoding=encoding, header=header, na=na, sheet=sheet)
     return open_column(table, column, missing).numbers()
 
 
 def read_categories(
     path: str | os.PathLike[str], column: str | None = None, *, missing: str = "error", sep: str | None = None,
-    decimal: str | None = None, encoding: str | None = None, header: bool | None = None,
+    decimal: str | None = None, encoding: str | None = None, header: bool | None = None, na: str | None = None,
+    sheet: str | None = None,
 ) -> Any:
     """Read one column of categories from a CSV or Parquet file: the text of its cells.
 
@@ -116,7 +122,7 @@ def read_categories(
     missing : {"error", "drop", "keep"}
         What to do with empty cells and the marks ``?``, ``NA``, ``NaN`` and ``null``; ``keep`` makes them one category,
         called ``?``.
-    sep, decimal, encoding, header
+    sep, decimal, encoding, header, na, sheet
         As for ``read_column``. The text of a cell is what stands there, whatever ``decimal`` is.
 
     Returns
@@ -141,7 +147,7 @@ def read_categories(
     array(['01234', '?', '1234'], dtype='<U5')
     """
     validate.choice("missing", missing, ("error", "drop", "keep"))
-    table = ColumnFile(path, sep=sep, decimal=decimal, encoding=encoding, header=header)
+    table = ColumnFile(path, sep=sep, decimal=decimal, encoding=encoding, header=header, na=na, sheet=sheet)
     texts = open_column(table, column, missing).texts()
     widest = max(map(len, texts))
     validate.memory("column", 4 * widest * len(texts), "Shorten its longest category.")

@@ -1,4 +1,5 @@
 from . import style as style
+from .assessment_panels import accuracy as accuracy
 from .assessment_panels import assessment as assessment
 from .assessment_panels import categories as categories
 from .assessment_panels import column as column

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,12 @@ _DENSITY_POINTS = 600  # points at which a density is drawn: enough for a smooth
 _SIGMAS_PER_CELL, _CELLS_PER_BATCH = 64, 4096
 _SPIKE = 50.0  # bars this many times as high as half of them hide these on a linear axis
 _DASHES, _LONG_DASHES = (0, (4, 2)), (0, (4, 3))
-# Label, line width in points, dashes.
-_CURVE_STYLES = (("LIP: one value against everyone", 2.0, "-"), ("LDP: any two values", 1.3, _DASHES))
+# Label, line width in points, dashes and filling of markers of each curve.
+_CURVE_STYLES: Mapping[str, tuple[str, float, Any, str | None]] = {
+    "lip_delta": ("LIP: one value against everyone", 2.0, "-", None),
+    "ldp_delta": ("LDP: any two values", 1.3, _DASHES, "white"),
+    "dp_delta": ("DP: any two neighbours", 1.3, _DASHES, "white"),
+}
 _MARKERS = "os^Dv<>PX"  # markers of the mechanisms of a comparison, repeated after the ninth
 _LEAKAGE_LINES = (  # quantity, label, line style, position in the palette
     ("maximal_leakage", "maximal leakage", "-", 0.85),
@@ -47,7 +51,7 @@ _SWEEP_QUANTITIES = (  # quantity, unit, title
 
 
 def assessment(report: Any) -> Any:
-    """Draw column, information and curves of an assessment in one figure.
+    """Draw column, information and curves of an assessment in one figure; of a statistic, its accuracy and curves.
 
     Parameters
     ----------
@@ -75,7 +79,7 @@ def assessment(report: Any) -> Any:
     figure = new_figure((_PAGE_WIDTH, 7.8))
     figure.set_layout_engine("constrained", rect=(0.01, 0.01, 0.975, 0.87), hspace=0.06, wspace=0.04)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.45))
-    cells = (grid[0, 0], grid[1, 0], grid[:, 1])
+    cells = (grid[0, 0], grid[1, 0], grid[:, 1]) if report.statistic is None else (grid[:, 0], grid[:, 1])
     for cell, (_, draw) in zip(cells, panels_of_assessment(report), strict=True):
         draw(report, figure.add_subplot(cell))
     noisy = report.parameter == "sigma"
@@ -90,13 +94,16 @@ def assessment(report: Any) -> Any:
         text = rounded_up(report.sensitivity, 6)
         noise = f"each released once as {noise.replace('sigma^2', 'σ²')}; {span} {text}"
     source, font = label(report.source, _SOURCE_WIDTH)
-    text = f"{source}: {records}{len(report.unrounded):,} distinct values{rounding}, {noise}"
+    about = f"{records}{len(report.unrounded):,} distinct values{rounding}"
+    if report.statistic is not None:
+        about, noise = report.statistic.description, report.mechanism
+    text = f"{source}: {about}, {noise}"
     figure.text(0.016, 0.912, text, fontsize=10.5 if noisy else 9.5, color=INK, **font)
     return figure
 
 
 def panels_of_assessment(report: Any) -> list[tuple[str, Callable[[Any, Any], Any]]]:
-    """Return the three panels of an assessment.
+    """Return the three panels of an assessment, or the two of a statistic.
 
     Parameters
     ----------
@@ -116,6 +123,11 @@ def panels_of_assessment(report: Any) -> list[tuple[str, Callable[[Any, Any], An
     ['column', 'information', 'curves']
     """
     report = _check_report(report)
+    if report.statistic is not None:
+        return [
+            ("Half-width of the interval that holds 95 % of the noise, over the epsilon that it gives", accuracy),
+            ("Curves of delta over epsilon, LIP and DP, for some levels of noise", curves),
+        ]
     if report.labels is not None or report.mechanism == "channel":
         first = "Bar chart of the probability of each value", categories
     else:
@@ -260,6 +272,33 @@ def information(report: Any, ax: Any = None) -> Any:
 
 
 @_assessment_panel
+def accuracy(report: Any, ax: Any = None) -> Any:
+    """Draw how far the noise moves a statistic in 95 % of its releases, over the epsilon that it gives.
+
+    Parameters
+    ----------
+    report : Assessment
+        Of a statistic.
+
+    Examples
+    --------
+    >>> import fastpriv
+    >>> report = fastpriv.assess([31, 40, 40, 58], statistic="count", sigma="1..100:5", epsilon=[1])
+    >>> fastpriv.report.accuracy(report).get_xscale()
+    'log'
+    """
+    epsilon, width = report["dp_epsilon"].upper, report["noise_half_width"].upper
+    epsilon = np.where(epsilon > 0, epsilon, np.nan)  # an axis of logarithms has no 0
+    ax.plot(epsilon, width, color=INK, lw=1.4, marker="o", ms=2.8)
+    rows = _shown_rows(report)
+    for i in rows:
+        ax.plot(epsilon[i : i + 1], width[i : i + 1], "o", ms=7.5, color=_row_colour(report, rows, i), mec="white")
+    ax.set(xscale="log", yscale="log", xlabel=r"DP $\varepsilon$ at $\delta = 10^{-5}$ (nats)")
+    ax.set_ylabel("95 % of the noise within, unit of the answer")
+    return "Accuracy and privacy"
+
+
+@_assessment_panel
 def leakage(report: Any, ax: Any = None) -> Any:
     """Draw information, capacity and the leakage of guesses, in bits, over the level, or as bars for one channel.
 
@@ -312,9 +351,10 @@ def curves(report: Any, ax: Any = None) -> Any:
     epsilon = _draw_delta_curves(ax, report, floor, r"noise $\sigma$" if noisy else report.parameter)
     least, last = floor, epsilon[-1:]
     if not noisy:  # the axes end where curves do: above the pure LDP epsilon all are 0
-        smallest = float(np.min(report.quantities["lip_delta"].upper[:, report.epsilon > 0], initial=1.0))
+        names = list(_curve_styles(report))
+        smallest = float(np.min(report.quantities[names[0]].upper[:, report.epsilon > 0], initial=1.0))
         least = max(floor, 10.0 ** (math.floor(math.log10(max(smallest, floor))) - 0.5))
-        largest = 2.0 * float(np.max(report.quantities["pure_ldp_epsilon"].upper))
+        largest = 2.0 * float(np.max(report.quantities[f"pure_{names[-1].replace('delta', 'epsilon')}"].upper))
         last = np.minimum(last, np.maximum(largest, 2.0 * epsilon[:1]))
     ax.set_ylim(least, 2.0)
     if epsilon.size > 1:
@@ -429,27 +469,31 @@ def _check_report(report: Any, wanted: str = "Assessment") -> Any:
     return check_result("report", report, wanted, f"fastpriv.assess returns for {of}")
 
 
+def _curve_styles(report: Any) -> dict[str, tuple[str, float, Any, str | None]]:
+    """Return the curves of an assessment and their styles: LIP first where it is known, then LDP or DP."""
+    return {name: style for name, style in _CURVE_STYLES.items() if name in report.quantities}
+
+
 def _draw_delta_curves(ax: Any, report: Any, floor: float, legend_title: str) -> FloatArray:
-    """Draw LIP and LDP curves of some rows with a legend; return the epsilons that a logarithmic axis shows.
+    """Draw the curves of some rows with a legend; return the epsilons that a logarithmic axis shows.
 
     A curve that falls to 0 is drawn down to below the floor of the axis.
     """
     shown = report.epsilon > 0
     epsilon: FloatArray = report.epsilon[shown]
     marker = "o" if epsilon.size < 2 else ""
-    rows, handles = _shown_rows(report), []
+    rows, curve_styles = _shown_rows(report), _curve_styles(report)
+    handles: list[Any] = []
     for i in rows:
-        colour = _row_colour(report, rows, i)
-        lip, ldp = (
-            np.maximum(report.quantities[name].upper[i][shown], 1e-3 * floor) for name in ("lip_delta", "ldp_delta")
-        )
-        text = f"{report.grid[i]:g}" if report.parameter else ""
-        handles += ax.plot(epsilon, lip, color=colour, lw=2.0, marker=marker, label=text)
-        ax.plot(epsilon, ldp, color=colour, lw=1.3, ls=_DASHES, marker=marker, mfc="white")
+        colour, text = _row_colour(report, rows, i), f"{report.grid[i]:g}" if report.parameter else ""
+        for name, (_, lw, dashes, fill) in curve_styles.items():
+            delta = np.maximum(report.quantities[name].upper[i][shown], 1e-3 * floor)
+            lines = ax.plot(epsilon, delta, color=colour, lw=lw, ls=dashes, marker=marker, mfc=fill, label=text)
+            handles += lines if name == next(iter(curve_styles)) else []
     ax.set(xscale="log", yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel=r"$\delta$ (probability), upper bound")
     styles = [
         ax.plot([], [], color=INK, lw=lw, ls=dashes, marker=marker, mfc=fill, label=text)[0]
-        for (text, lw, dashes), fill in zip(_CURVE_STYLES, (INK, "white"), strict=True)
+        for text, lw, dashes, fill in curve_styles.values()
     ]
     if max(float(np.max(line.get_ydata(), initial=0.0)) for line in ax.lines) < floor:
         ax.text(0.5, 0.6, rf"$\delta$ is below {floor:g} at all of these $\varepsilon$", transform=ax.transAxes,

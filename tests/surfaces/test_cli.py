@@ -125,7 +125,7 @@ BAD = [
     (["--mechanism", "none"], "mechanism must be one of gaussian, rr, oue"),
     (["--sensitivity", "wide"], "argument --sensitivity: invalid float value: 'wide'"),
     (["--sensitivity", "1"], "sensitivity must be finite and at least the range of the values"),
-    (["--format", "xls"], "--format must be of csv, parquet, json, html or none; got 'xls'"),
+    (["--format", "xls"], "--format must be one of csv, parquet, json, html, none; got 'xls'"),
     (["--column", "sex"], "education, occupation, native-country; got 'sex'"),
     (["--n-jobs", "0"], "n_jobs must be a non-zero integer or None; got 0"),
     (["--out", "taken"], "path must be a directory that can be written; got 'taken': File exists. Name a directory"),

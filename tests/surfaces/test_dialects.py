@@ -76,7 +76,7 @@ class TestSeparators:
             ("b\n1\n", {"sep": ";;"}, "sep must be one character, no quotation mark and no end of line; got ';;'"),
             ("b\n1\n", {"sep": '"'}, "sep must be one character"),
             ("b\n1\n", {"sep": 5}, "sep must be one character.*; got 5"),
-            ("b\n1\n", {"decimal": ";"}, "decimal must be '.' or ','; got ';'. Pass what stands before the decimals"),
+            ("b\n1\n", {"decimal": ";"}, "decimal must be one of .*; got ';'. Choose one of these"),
             ("b\n1\n", {"header": 1}, "header must be True or False; got 1"),
             ('a,b\nx,"y\nz,w\n', {}, "line 2 must close the quotation mark that it opens; got none until the end of"),
         ],
@@ -196,9 +196,9 @@ class TestPacked:
         with pytest.raises(DomainError, match="file must have at least one record; got the empty file"):
             read_column(write(gzip.compress(b"")))
 
-    @pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, lambda text: b"PK\x03\x04" + text])
+    @pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
     def test_other_archives_are_named(self, write, pack):
-        with pytest.raises(DomainError, match="file must be CSV, packed by gzip or not.*, an archive or a workbook"):
+        with pytest.raises(DomainError, match="file must be CSV, packed by gzip or not.*or a damaged workbook"):
             read_column(write(pack(self.TEXT)))
 
 

@@ -81,7 +81,7 @@ MANY = "0:1:1000000"
         (lambda p: sweep("bac_capacity", p / "gap.csv"), DomainError,
          r"table\['b'\] must be numbers; got '' at index 1. Pass numbers, or a grid as one text"),
         (lambda p: sweep("bac_capacity", p / "packed.csv"), DomainError,
-         "file must be CSV, packed by gzip or not, or Parquet; got .*packed.csv', an archive or a workbook"),
+         r"file must be CSV, packed by gzip or not, Parquet, or a workbook \(.xlsx\); got .*packed.csv', anoth"),
         (lambda p: sweep("bac_capacity", p / "text.parquet"), DomainError,
          "file must be a whole Parquet file; got .*text.parquet', which does not begin as one. Write it again"),
         (lambda p: sweep("sampled_gaussian_delta", grid={"sigma": 1, "rate": 0.1, "epsilon": 1, "direction": 3}),
@@ -117,7 +117,7 @@ def test_faults_are_named(tmp_path, call, error, message):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "twice.csv").write_text("a,b, a\n1,2,3\n")
     (tmp_path / "gap.csv").write_text("a,b\n0.1,0.2\n0.3,\n")
-    (tmp_path / "packed.csv").write_bytes(b"PK\x03\x04\xff\xfe")
+    (tmp_path / "packed.csv").write_bytes(b"BZh91AY&SY\xff\xfe")
     (tmp_path / "text.parquet").write_text("a,b\n1,2\n")
     with pytest.raises(error, match=message):
         call(tmp_path)

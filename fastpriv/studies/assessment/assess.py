@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from ...base import parallel, validate
 from ...base.errors import DomainError
+from ...base.estimate import Estimate
 from ...base.grids import Grid, parse_grid
 from ...base.numerics import FloatArray
 from ...base.parallel import Progress, blocks, ordered_map
@@ -28,8 +29,7 @@ from .families import MechanismFamily, family_of, required_parameters
 from .quantities import QuantityGrid, compute_quantities
 from .result import Assessment, Comparison, SensitivitySource
 from .secret import MAX_CATEGORIES, SecretDistribution, assign_inputs, secret_distribution
-
-__all__ = ["assess", "default_epsilon", "default_level", "default_sigma"]
+from .statistics import Statistic, read_statistic
 
 Data = ArrayLike | Pmf
 _MAX_BLOCKS = 512  # of one column under one mechanism: enough for all threads, few enough files for a checkpoint
@@ -48,10 +48,11 @@ def assess(
     data: Data | Mapping[str, Data] | None = None, *,
     mechanism: str | AnyChannel | Sequence[str | AnyChannel] = "gaussian", sigma: ArrayLike | str | None = None,
     level: ArrayLike | str | None = None, epsilon: ArrayLike | str | None = None, bins: int | None = None,
-    sensitivity: float | None = None, name: str = "value", source: str = "data", n_jobs: int | None = None,
+    sensitivity: float | None = None, statistic: str | None = None, bounds: ArrayLike | None = None,
+    relation: str | None = None, name: str = "value", source: str = "data", n_jobs: int | None = None,
     progress: Progress = None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False,
 ) -> Assessment | Comparison:
-    """Tabulate what releasing each value of a column through a mechanism leaks, with bounds.
+    """Tabulate what releasing each value of a column through a mechanism leaks, or one statistic of it, with bounds.
 
     Several columns or several mechanisms make one table: each column under each mechanism.
 
@@ -87,6 +88,16 @@ def assess(
         Largest distance between two possible numbers, for LDP. Default: the range of the values as they are, also with
         ``bins``. That is computed from the private data: it is no bound that is known beforehand, and table, page and
         files say so. Only for mechanisms that add noise to numbers.
+    statistic : {"mean", "sum", "count", "histogram"}, optional
+        The release is this number about all records, or the counts of a histogram, with Gaussian noise of ``sigma`` or
+        Laplace noise (``laplace``) of the central epsilon ``level``. None, the default, releases each value.
+    bounds : pair of float, optional
+        Least and largest value that count, stated without a look at the data, for ``mean`` and ``sum``; values beyond
+        are clipped. A ``count`` is of the values within bounds, or of all; a ``histogram`` has cells that were stated
+        without a look at the data.
+    relation : {"add_or_remove", "replace_one"}, optional
+        Neighbouring data: one record is there or not, the default, or one is replaced by another, which is the only one
+        for a mean: the number of records is then public.
     name, source : str
         What the column is called and where it comes from, for table and figure.
     n_jobs : int, optional
@@ -112,7 +123,8 @@ def assess(
         on whole numbers without bins, a parameter that the mechanism does not have, a non-positive sigma or level, a
         negative epsilon, an epsilon without a level for a mechanism that has one, a constant column, more than 2**20
         values for a mechanism of categories, a grid of more than 5,000,000 cells, no column, no mechanism, one named
-        twice, or a checkpoint that another run writes.
+        twice, a statistic without bounds, of several columns or with another mechanism, or a checkpoint that another
+        run writes.
     ShapeError
         For empty or multi-dimensional data, or a channel with another number of inputs than there are values.
     MemoryError
@@ -123,6 +135,11 @@ def assess(
     Nothing is rounded unasked. With bins, every number speaks of the mechanism "round, then release": a guess is one of
     the rounded value, all other quantities are the same for both; table, figure and files say so. The quantities are
     those of ``fastpriv.notions``, whose docstrings give the sources.
+
+    One record changes at most (high - low) / n in a mean; high - low in a sum where it is replaced, the larger of
+    |low| and |high| where it is there or not; 1 in a count; one count of a histogram by 1 where it is there or
+    not, two where it is replaced. Information, LIP and guesses, which Gaussian noise has, are about one bit: which of
+    two neighbours farthest apart the data are, at even odds. The answer without noise is private and shown nowhere.
 
     **Accuracy** Every number carries bounds; ``kind`` says what they claim. ``tests/surfaces/test_assess.py`` and
     ``test_assess_channels.py`` check that the table repeats the numbers of ``fastpriv.notions``.
@@ -139,12 +156,25 @@ def assess(
     >>> ages = {"age": [31, 40, 40, 58]}
     >>> fastpriv.assess(ages, mechanism=["gaussian", "geometric"], sigma=[20], level=[1.0], epsilon=[0.1])
     <Comparison of age under gaussian, geometric>
+    >>> mean = fastpriv.assess([31, 40, 40, 58], statistic="mean", bounds=(0, 120), sigma=[50.0], epsilon=[1.0])
+    >>> mean["noise_half_width"].upper.round(2), mean["dp_epsilon"].upper.round(3)
+    (array([98.]), array([2.445]))
     """
     parallel.checked(n_jobs, progress)
     one_mechanism = isinstance(mechanism, (str, AnyChannel)) or not np.iterable(mechanism)
     columns: Mapping[str, Any] = data if isinstance(data, Mapping) else {name: data}
     mechanisms = [mechanism] if one_mechanism else list(validate.sequence("mechanism", mechanism, "mechanisms"))
-    cases = _cases(columns, mechanisms, sigma, level, epsilon, bins, sensitivity, source)
+    known = None
+    if statistic is not None:
+        if len(columns) != 1 or len(mechanisms) != 1 or sensitivity is not None or bins is not None:
+            raise DomainError(
+                f"statistic must be of one column under one mechanism, without bins and sensitivity; got "
+                f"{len(columns)} columns, {len(mechanisms)} mechanisms. Call assess for each; bounds say how sensitive."
+            )
+        known = read_statistic(statistic, next(iter(columns.values())), bounds, relation)
+    elif bounds is not None or relation is not None:
+        raise DomainError("bounds and relation must stand beside a statistic; got none. Pass statistic='mean'.")
+    cases = _cases(columns, mechanisms, sigma, level, epsilon, bins, sensitivity, source, known)
     assessments = _run_cases(cases, n_jobs, progress, checkpoint, resume)
     is_comparison = isinstance(data, Mapping) or not one_mechanism
     return Comparison(tuple(assessments)) if is_comparison else assessments[0]
@@ -152,10 +182,10 @@ def assess(
 
 def _cases(
     columns: Mapping[str, Data], mechanisms: list[Any], sigma: Any, level: Any, epsilon: Any, bins: int | None,
-    sensitivity: float | None, source: str,
+    sensitivity: float | None, source: str, statistic: Statistic | None,
 ) -> list[_Case]:
     """Return each column under each mechanism, with the parameters that the mechanism takes."""
-    families = [family_of(selected) for selected in mechanisms]
+    families = [family_of(selected) if statistic is None else statistic.family(selected) for selected in mechanisms]
     names = [family.name for family in families]
     duplicates = [selected for selected in names if names.count(selected) > 1]
     if not columns or not mechanisms or duplicates:
@@ -174,7 +204,7 @@ def _cases(
     return [
         _case(
             column, source, data, selected, family, points.get(family.parameter), epsilon, bins,
-            sensitivity if family.has_sensitivity else None,
+            sensitivity if family.has_sensitivity else None, statistic,
         )
         for column, data in columns.items() for selected, family in zip(mechanisms, families, strict=True)
     ]
@@ -192,14 +222,18 @@ class _Case:
     grid: FloatArray
     epsilon: FloatArray
     sensitivity_source: SensitivitySource
+    statistic: Statistic | None = None
 
     def block(self, rows: slice) -> dict[str, QuantityGrid]:
         """Compute some rows of the grid."""
-        estimates = [
-            compute_quantities(self.secret, self.family.build(parameter, self.sensitivity, self.secret), self.epsilon)
-            for parameter in self.grid[rows].tolist()
-        ]
+        estimates = [self._quantities(parameter) for parameter in self.grid[rows].tolist()]
         return {name: QuantityGrid.stack([row[name] for row in estimates]) for name in estimates[0]}
+
+    def _quantities(self, parameter: float) -> dict[str, Estimate]:
+        if self.statistic is not None:
+            return self.statistic.quantities(self.family.name, parameter, self.epsilon)
+        mechanism = self.family.build(parameter, self.sensitivity, self.secret)
+        return compute_quantities(self.secret, mechanism, self.epsilon)
 
     def checkpoint(self, parent: str | os.PathLike[str] | None, resume: bool, stack: ExitStack) -> Checkpoint:
         """Open the checkpoint, which the end of ``stack`` closes; one that keeps nothing without ``parent``."""
@@ -209,7 +243,7 @@ class _Case:
         channel = None if family.parameter else family.build(1.0, self.sensitivity, secret)
         settings = (
             self.name, family.name, channel, secret.labels, secret.prior, secret.input_indices, secret.inputs,
-            secret.step, self.sensitivity, self.grid, self.epsilon,
+            secret.step, self.sensitivity, self.grid, self.epsilon, repr(self.statistic),
         )
         return Checkpoint(stack.enter_context(open_store(parent, settings, resume=resume)))
 
@@ -219,7 +253,8 @@ class _Case:
         return Assessment(
             self.name, self.source, self.secret, self.family.name, self.family.noise, self.family.parameter,
             self.sensitivity, self.grid, self.epsilon, quantities,
-            required_parameters(self.secret, self.family, self.sensitivity), self.sensitivity_source,
+            required_parameters(self.secret, self.family, self.sensitivity, self.statistic is not None),
+            self.sensitivity_source, self.statistic,
         )
 
 
@@ -263,8 +298,12 @@ def _run_cases(
 
 def _case(
     name: str, source: str, data: Data | None, mechanism: Any, family: MechanismFamily, points: Any, epsilon: Any,
-    bins: int | None, sensitivity: float | None,
+    bins: int | None, sensitivity: float | None, statistic: Statistic | None,
 ) -> _Case:
+    if statistic is not None:
+        secret, title = statistic.secret, f"{statistic.name} of {name}"
+        grids = _grids(secret, family, points, epsilon)
+        return _Case(title, source, secret, family, statistic.sensitivity, *grids, "given", statistic)
     if data is None:
         if not isinstance(mechanism, AnyChannel):
             raise DomainError("data must be given unless the mechanism is a channel; got None. Pass a column.")
@@ -282,12 +321,7 @@ def _case(
             "sensitivity", sensitivity, f"finite and at least the range of the values, {span!r}",
             lambda x: np.isfinite(x) & (x >= span), remedy="Pass the largest distance between two possible values.",
         )
-    if family.parameter == "level" and points is None and epsilon is not None:
-        raise DomainError(
-            f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "
-            "Pass level= for the LDP epsilon of the mechanism; epsilon= says where the curves are computed."
-        )
-    grid, epsilons = _grids(secret, family.parameter, points, epsilon)
+    grid, epsilons = _grids(secret, family, points, epsilon)
     return _Case(name, source, secret, family, sensitivity, grid, epsilons, origin)
 
 
@@ -302,8 +336,16 @@ def _uniform(channel: AnyChannel) -> Pmf:
     return Pmf(np.arange(size), np.full(size, 1.0 / size))
 
 
-def _grids(secret: SecretDistribution, parameter: str, points: Any, epsilon: Any) -> tuple[FloatArray, FloatArray]:
+def _grids(
+    secret: SecretDistribution, family: MechanismFamily, points: Any, epsilon: Any
+) -> tuple[FloatArray, FloatArray]:
     """Return the grids of the parameter and of epsilon, the default ones for None."""
+    parameter = family.parameter
+    if family.parameter == "level" and points is None and epsilon is not None:
+        raise DomainError(
+            f"level must be given beside epsilon for a mechanism of a level; got epsilon alone with {family.name!r}. "
+            "Pass level= for the LDP epsilon of the mechanism; epsilon= says where the curves are computed."
+        )
     rows = Grid(1, lambda: np.zeros(1))
     if parameter:
         if points is None:

@@ -18,8 +18,6 @@ from ...base.store import DamagedStoreError, ResultStore, pack, settings_digest,
 from ...base.version import VERSION
 from .quantities import QUANTITIES, QuantityGrid
 
-__all__ = ["Checkpoint", "open_store"]
-
 _FORMAT = "information in nats"  # part of every digest; a change of meaning makes old blocks useless
 _ARRAYS = ("value", "lower", "upper")  # arrays of doubles that a block stores of each quantity
 _KEY_BITS = 31  # of the number of the row after a block, in the lower half of its key; a grid has at most 2^23 rows

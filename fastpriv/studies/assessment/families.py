@@ -31,8 +31,6 @@ from ...mechanisms.gaussian import GaussianMechanism
 from .quantities import mutual_information
 from .secret import Domain, SecretDistribution
 
-__all__ = ["FAMILIES", "MechanismFamily", "Parameter", "Requirement", "family_of", "required_parameters"]
-
 Parameter = Literal["sigma", "level", ""]
 _SCORE_COPIES = 3  # copies of the matrix of scores in memory while an exponential mechanism is made
 _RAPPOR_RESPONSE = {"p": 0.5, "q": 0.75}  # the instantaneous response of RAPPOR (Erlingsson et al. 2014, section 2)
@@ -160,26 +158,25 @@ _LEVEL_TARGETS: Mapping[str, tuple[Callable[[SecretDistribution, Any], Estimate]
 }
 
 
-def _least_sigmas(secret: SecretDistribution, sensitivity: float) -> dict[str, Estimate]:
-    """Least sigma of Gaussian noise for each target of the report."""
-    return {
-        "at most 0.1 bit on average": calibration.sigma_from_cd_lmip(0.1, secret.prior, unit="bits"),
-        "at most 0.01 bit on average": calibration.sigma_from_cd_lmip(0.01, secret.prior, unit="bits"),
-        "LIP, epsilon = 1, delta = 1e-5": calibration.sigma_from_lip(1.0, 1e-5, secret.prior),
-        "LDP, epsilon = 1, delta = 1e-5": calibration.sigma_from_ldp(1.0, 1e-5, sensitivity),
-    }
-
-
 def required_parameters(
-    secret: SecretDistribution, family: MechanismFamily, sensitivity: float
+    secret: SecretDistribution, family: MechanismFamily, sensitivity: float, central: bool = False
 ) -> tuple[Requirement, ...]:
     """Find the parameter for the usual targets: sigma, which leaks less as it grows, or the level, which leaks more.
 
     A release at a lower level is a release at a higher one, post-processed, except where the size of a set depends on
     the level or scores are of any shape: there the level that is found meets its target, but a higher one might too.
+    ``central`` is for a statistic, whose level is its pure epsilon.
     """
+    if central and family.parameter == "level":
+        return (Requirement("DP, epsilon = 1, delta = 0", 1.0, "exact"),)
     if family.parameter == "sigma":
-        sigmas = _least_sigmas(secret, sensitivity)
+        sigmas = {} if central else {
+            "at most 0.1 bit on average": calibration.sigma_from_cd_lmip(0.1, secret.prior, unit="bits"),
+            "at most 0.01 bit on average": calibration.sigma_from_cd_lmip(0.01, secret.prior, unit="bits"),
+            "LIP, epsilon = 1, delta = 1e-5": calibration.sigma_from_lip(1.0, 1e-5, secret.prior),
+        }
+        notion = "DP" if central else "LDP"
+        sigmas[f"{notion}, epsilon = 1, delta = 1e-5"] = calibration.sigma_from_ldp(1.0, 1e-5, sensitivity)
         return tuple(Requirement(text, float(sigma.upper), sigma.kind) for text, sigma in sigmas.items())
     if family.parameter == "level":
         levels = ((text, _highest_level(*goal, secret, family, sensitivity)) for text, goal in _LEVEL_TARGETS.items())

@@ -32,8 +32,6 @@ from ...mechanisms import GeometricMechanism
 from ...mechanisms.gaussian import GaussianMechanism
 from .secret import SecretDistribution
 
-__all__ = ["QUANTITIES", "Quantity", "QuantityGrid", "compute_quantities", "mutual_information"]
-
 LDP_DELTA = 1e-5  # the delta at which the approximate LDP epsilon is reported, as is usual
 _BOUNDS_ALONE = "bounds alone"  # the method of an estimate that is no more than bounds begins with this
 _MAX_COMPARISONS = 2**31  # inputs^2 times outputs that are compared for a curve: some seconds
@@ -61,10 +59,16 @@ class Quantity:
     meaning: str
 
 
-# Every quantity of the report by its name, in the order of the table.
+# Every quantity of the report by its name, in the order of the table; first those of statistics alone.
 QUANTITIES: Mapping[str, Quantity] = {
     quantity.name: quantity
     for quantity in (
+        Quantity("noise_deviation", "1", False, "standard error of the answer by the noise, in its unit"),
+        Quantity("noise_half_width", "1", False, "95 % of releases are within this of the answer without noise"),
+        Quantity("noise_share", "1", False, "share of the noise in the variance of a mean, beside sampling"),
+        Quantity("dp_delta", "probability", True, "differential privacy: delta(epsilon) between neighbouring data"),
+        Quantity("dp_epsilon", "nats", False, "differential privacy: epsilon at delta = 1e-5"),
+        Quantity("pure_dp_epsilon", "nats", False, "differential privacy: epsilon at delta = 0"),
         Quantity("ldp_delta", "probability", True, "local differential privacy: delta(epsilon) between any two values"),
         Quantity("log_ldp_delta", "log probability", True, "natural logarithm of ldp_delta, for deltas below 1e-300"),
         Quantity("ldp_epsilon", "nats", False, "local differential privacy: epsilon at delta = 1e-5"),

@@ -11,8 +11,6 @@ from ...report import Details, Pictures, TextTable, kind_meanings, page, panels_
 from . import summary
 from .quantities import QUANTITIES
 
-__all__ = ["report_page"]
-
 _DIGITS = 6  # significant digits of the bounds in the table of all quantities
 
 
@@ -81,6 +79,8 @@ _SWEEP_CAPTION = (
 
 
 def _caption(report: Any) -> str:
+    if report.statistic is not None:
+        return "; ".join(text for text, _ in panels_of_assessment(report)) + ". LIP is solid, DP dashed: upper bounds."
     first = "The column" if report.mechanism != "channel" else "The probabilities of the inputs"
     if report.parameter == "sigma":
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,10 +24,9 @@ from .families import Parameter, Requirement
 from .quantities import QUANTITIES, QuantityGrid
 from .report_page import report_page
 from .secret import SecretDistribution
+from .statistics import Statistic
 from .summary import assessment_summary, comparison_summary, notebook_table
 from .verdict import value_risk
-
-__all__ = ["COLUMNS", "FORMATS", "Assessment", "Comparison", "SensitivitySource"]
 
 _NUMBERS = ("sigma", "level", "epsilon", "value", "lower", "upper")  # columns of numbers
 # Columns of the tidy table, in order.
@@ -158,6 +157,9 @@ class Assessment(_Report):
     sensitivity_source : {"given", "data", "distribution", "none"}
         Where the sensitivity comes from: the caller, the range of the data, which are private, so that it is no bound
         known beforehand, or the range of a distribution that was given instead of data; none where nothing rests on it.
+    statistic : Statistic, optional
+        The number about all records that is released; None where each value is. ``secret`` is then one bit: which of
+        two neighbouring data sets.
 
     Notes
     -----
@@ -187,6 +189,7 @@ class Assessment(_Report):
     quantities: Mapping[str, QuantityGrid]
     requirements: tuple[Requirement, ...]
     sensitivity_source: SensitivitySource = "given"
+    statistic: Statistic | None = None
 
     @property
     def records(self) -> int:
@@ -253,8 +256,8 @@ class Assessment(_Report):
         return assessment_summary(self)
 
     def risk_statement(self, prior: float | None = None, record: str = "record") -> RiskStatement:
-        """The verdict: target, choice, and what it means for a person; that of the values is the prior."""
-        return value_risk(self, record)
+        """The verdict: target, choice, what it means for a person; ``prior`` is the share of members, of statistics."""
+        return value_risk(self, record, 0.01 if prior is None else prior)
 
     def plot(self) -> Any:
         """The figure, a ``matplotlib.figure.Figure``; single panels are in ``fastpriv.report``."""
@@ -280,7 +283,10 @@ class Assessment(_Report):
             "values": len(self.unrounded),
         }
         mechanism: dict[str, Any] = {"name": self.mechanism, "noise": self.noise}
-        if self.labels is None:
+        if self.statistic is not None:
+            data = {"name": self.name, "source": self.source, "statistic": asdict(self.statistic)}
+            mechanism["sensitivity"] = self.sensitivity
+        elif self.labels is None:
             data |= {"smallest": float(self.unrounded.values[0]), "largest": float(self.unrounded.values[-1])}
             mechanism["sensitivity"] = self.sensitivity
             if self.sensitivity_source != "none":

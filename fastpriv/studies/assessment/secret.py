@@ -25,8 +25,6 @@ from ...base.estimate import equal_fields
 from ...base.numerics import FloatArray, IntArray, next_above
 from ...distributions import Pmf, columns
 
-__all__ = ["MAX_CATEGORIES", "Domain", "SecretDistribution", "assign_inputs", "secret_distribution"]
-
 Domain = Literal["numbers", "integers", "values"]  # the values that a mechanism takes
 MAX_CATEGORIES = 2**20  # distinct values of a mechanism of categories: its quantities pass over all of them
 _MAX_RANGE = 2**31  # whole numbers farther apart, and more bins, are refused

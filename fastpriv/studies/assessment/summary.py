@@ -17,11 +17,7 @@ import numpy as np
 from ...base.escaping import printable
 from ...base.numerics import FloatArray, rounded_down, rounded_up
 from ...base.table import aligned, html_table
-
-__all__ = [
-    "assessment_summary", "column_facts", "comparison_summary", "comparison_table", "facts", "index_nearest_to_one",
-    "meanings", "notebook_table", "question", "requirements", "shown_rows", "table",
-]
+from .quantities import QUANTITIES
 
 _MAX_ROWS = 10  # of a grid that the table shows
 _NAME_WIDTH, _LABEL_WIDTH = 60, 30  # columns of a terminal; longer names are shortened
@@ -32,6 +28,9 @@ _LOG_10 = math.log(10.0)  # turns natural logarithms into decimal exponents
 _RATIO_SLACK = 1e-11
 # Two lines of heading of each quantity of the table, and the form of its cells.
 _TABLE_COLUMNS = {
+    "noise_half_width": ("noise", "95 % within", "number"), "noise_share": ("noise share", "of variance", "number"),
+    "dp_epsilon": ("DP epsilon", "at delta=1e-5", "number"),
+    "dp_delta": ("DP delta", "at epsilon={epsilon:g}", "delta"),
     "mutual_information": ("information", "of {entropy:.3g} bits", "bits"), "capacity": ("capacity", "bits", "bits"),
     "lip_delta": ("LIP delta", "at epsilon={epsilon:g}", "delta"),
     "ldp_delta": ("LDP delta", "at epsilon={epsilon:g}", "delta"),
@@ -115,6 +114,14 @@ def question(report: Any) -> str:
 
 def facts(report: Any) -> list[tuple[str, str]]:
     """Return what an ``Assessment`` is about: data, mechanism, rounding and grid."""
+    grid = f"{_counted(len(report.grid), report.parameter)} x " if report.parameter else ""
+    grid += f"{_counted(len(report.epsilon), 'epsilon')}; shown are upper bounds, rounded up"
+    if report.statistic is not None:
+        return [
+            ("data", printable(report.source, _NAME_WIDTH)), ("statistic", report.statistic.description),
+            ("value", f"which of two neighbours, {rounded_up(report.sensitivity, 6)} apart at most, at even odds"),
+            ("mechanism", f"{report.mechanism}: {report.noise}"), ("grid", grid),
+        ]
     x, p = report.unrounded.values, report.unrounded.probabilities
     records = f"{report.records:,} records, " if report.records else ""
     likeliest = int(np.argmax(p))
@@ -130,13 +137,12 @@ def facts(report: Any) -> list[tuple[str, str]]:
         values = f"{len(x):,} categories, {label} the likeliest ({100 * p[likeliest]:.3g} %)"
     unit = f"; two values differ by at most {rounded_up(report.sensitivity, 6)}" if report.parameter == "sigma" else ""
     rounding = [] if report.bins is None else [("rounding", report.rounding)]
-    rows = f"{_counted(len(report.grid), report.parameter)} x " if report.parameter else ""
     return [
         ("data", f"{printable(report.source, _NAME_WIDTH)}: {records}{values}"),
         ("mechanism", f"{report.mechanism}: {report.noise}{unit}"),
         *_range_fact([report]),
         *rounding,
-        ("grid", f"{rows}{_counted(len(report.epsilon), 'epsilon')}; shown are upper bounds, rounded up"),
+        ("grid", grid),
     ]
 
 
@@ -154,7 +160,14 @@ def _range_fact(assessments: Sequence[Any]) -> list[tuple[str, str]]:
 
 def table(report: Any) -> list[list[str]]:
     """Return the cells of the table of an ``Assessment``: two rows of headings, then at most ten rows of the grid."""
+    if report.statistic is not None:
+        return _cells(report, _statistic_table(report))
     return _cells(report, _GAUSSIAN_TABLE if report.mechanism == "gaussian" else _CHANNEL_TABLE)
+
+
+def _statistic_table(report: Any) -> list[str]:
+    """Return the quantities of the table of a statistic: Laplace noise has no information, sums no sampling error."""
+    return [name for name in _TABLE_COLUMNS if name in report.quantities]
 
 
 def comparison_table(assessments: Sequence[Any]) -> list[list[str]]:
@@ -185,6 +198,8 @@ def meanings(*reports: Any) -> list[tuple[str, str]]:
     """Return the terms of the tables of some assessments, and what they mean."""
     terms: dict[tuple[str, str], None] = {}
     for report in reports:
+        if report.statistic is not None:
+            return [(_TABLE_COLUMNS[name][0], QUANTITIES[name].meaning) for name in _statistic_table(report)]
         terms |= dict.fromkeys(_GAUSSIAN_MEANINGS if report.mechanism == "gaussian" else _CHANNEL_MEANINGS)
         grids = report.quantities.values()
         if report.mechanism != "gaussian" and any(g.is_bound_only(i) for g in grids for i in range(len(report.grid))):
@@ -196,7 +211,10 @@ def requirements(report: Any) -> list[tuple[str, str]]:
     """Return the usual targets, and the noise or the level that meets each."""
     rows = []
     for need in report.requirements:
-        if report.parameter == "level":
+        if report.statistic is not None:
+            width = rounded_up(float(report.statistic.noise(report.mechanism, need.setting)[1].upper))
+            rows.append((need.target, f"{report.parameter} = {rounded_up(need.setting, 4)}  (95 % within {width})"))
+        elif report.parameter == "level":
             rows.append((need.target, f"level = {rounded_down(need.setting, 4)}"))
         else:
             ratio = need.setting / report.secret.deviation
@@ -238,7 +256,7 @@ def _cells(report: Any, names: Sequence[str], mechanism: str = "") -> list[list[
     columns = [["mechanism", "", *(mechanism for _ in rows)]] if mechanism else []
     if report.parameter:
         columns.append([report.parameter, "", *(f"{report.grid[i]:.6g}" for i in rows)])
-    if report.mechanism == "gaussian" and not mechanism:
+    if report.mechanism == "gaussian" and not mechanism and report.statistic is None:
         columns.append(["/ std", "", *(f"{report.grid[i] / report.secret.deviation:.3g}" for i in rows)])
     for name in names:
         if name in report.quantities:

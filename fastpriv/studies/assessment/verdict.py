@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...base.numerics import next_above, rounded_up
-from ...composition import RiskStatement
-
-__all__ = ["value_risk"]
+from ...composition import RiskStatement, statement
 
 
-def value_risk(report: Any, record: str) -> RiskStatement:
-    """The risk of a value at the row of the grid that meets the last of the targets with the least noise."""
+def value_risk(report: Any, record: str, prior: float) -> RiskStatement:
+    """The risk of a value, or of a record in a statistic with a share of members that is ``prior``, at the row of the
+    grid that meets the last of the targets with the least noise.
+    """
     row, texts, setting = 0, [], f"through {report.noise}" if not report.parameter else ""
     if report.parameter:
         need, noisy = report.requirements[-1], report.parameter == "sigma"
@@ -21,6 +22,15 @@ def value_risk(report: Any, record: str) -> RiskStatement:
         setting = f"with {report.parameter} = {report.grid[row]:.6g}"
         why = "least private of the grid that meets it" if enough else "most private of the grid, and does NOT meet it"
         texts.append(f"Target: {need.target}. Choice: {setting[5:]}, the {why}.")
+    if report.statistic is not None:
+        statistic = report.statistic
+        said = statement(statistic.mechanism(report.mechanism, float(report.grid[row])), prior=prior, record=record)
+        width = rounded_up(float(report["noise_half_width"].upper[row]))
+        answer = "each count" if statistic.name == "histogram" else f"the {statistic.name}"
+        texts += [f"In 95 of 100 releases the noise moves {answer} by at most {width}.", *said.sentences[:3:2]]
+        private = f"The {statistic.name} without noise is private: nothing here is computed from it."
+        assumptions = (*said.assumed, private)
+        return replace(said, sentences=tuple(texts), assumed=assumptions, from_data=statistic.from_data)
     guess, information = report["bayes_vulnerability"][row], report["mutual_information"].to("bits")[row]
     times = rounded_up(min(100.0, float(next_above(100.0 * guess.upper))))
     before = f"{100.0 * float(report.prior.probabilities.max()):.3g}"
