@@ -198,7 +198,7 @@ def _at_least_of_fewer(
     for pair in pairs:
         if not pair.is_discrete:
             sampled = pair.sampled_gaussian
-            few = pair.repeated(2 if pair.count > 2 and sampled and sampled.rate <= _SMALL_RATE else 1)
+            few = pair.repeated(2 if pair.count > 2 and sampled and sampled.rate[1] <= _SMALL_RATE else 1)
             lower[wide] = np.maximum(lower[wide], _bounds_of_pairs([few], epsilon[wide], "delta").lower)
     lower = np.minimum(lower, bounds.upper)
     return bounds._replace(value=np.maximum(bounds.value, lower), lower=lower)
