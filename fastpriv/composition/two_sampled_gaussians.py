@@ -301,12 +301,15 @@ def _ends(
     start, end = low[:n], f.crossing(epsilon, 0.0)
     v, excess = f.odds(start, epsilon, _ABOVE)[2:]
     largest = f.log_value(v, excess, np.where(v > 1.0, _ABOVE, _BELOW)) * (1.0 - 1e-13)
-    mass = np.logaddexp(special.log_ndtr(start), math.log(f.q) + special.log_ndtr(start - f.a))
+    before, behind = (
+        np.logaddexp(special.log_ndtr(x), math.log(f.q) + special.log_ndtr(y)) * (1.0 - 1e-13)
+        for x, y in ((start, start - f.a), (-end, f.a - end))
+    )  # masses of p_1
     g, d = f.odds(end, epsilon, _BELOW)[:2]
     beyond = 1e-12 * (1.0 + (np.abs(np.expm1(epsilon)) + f.q * np.abs(g)) / f.q_inner) / d  # v at the end
-    after = np.log(beyond) + special.log_ndtr(np.log(beyond) / f.b + 0.5 * f.b)
-    remainder[1] = np.logaddexp(np.where(v > 0.0, largest + mass * (1.0 - 1e-13), -math.inf),
-                           np.where(np.isfinite(end), after, -math.inf)) + 1e-9
+    after = np.log(beyond) + special.log_ndtr(np.log(beyond) / f.b + 0.5 * f.b) + behind
+    remainder[1] = np.logaddexp(np.where(v > 0.0, largest + before, -math.inf),
+                                np.where(np.isfinite(end), after, -math.inf)) + 1e-9
     return remainder
 
 
