@@ -72,14 +72,12 @@ def small_rate_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> L
     sampled = [(pair.sampled_gaussian, pair.count) for pair in pairs]
     known = [(pair, count) for pair, count in sampled if pair is not None]
     total = sum(count for _, count in known)
-    if len(known) < len(pairs) or total > _MOST_RELEASES:
-        return None
-    order = known[0][0].order
-    if order == "symmetric" or any(pair.order != order for pair, _ in known):
+    orders = {pair.order for pair, _ in known}
+    if len(known) < len(pairs) or len(orders) != 1 or "symmetric" in orders or total > _MOST_RELEASES:
         return None
     if math.fsum(pair.rate[1] * count for pair, count in known) > _MOST_PARTICIPATIONS:
         return None
-    removes = order == "remove"
+    removes = "remove" in orders
     rows = np.array([np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)])
     exact = all(pair.exact for pair, _ in known)
     used = np.flatnonzero(epsilon <= _LARGEST_LEVEL)

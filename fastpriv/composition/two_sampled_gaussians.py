@@ -68,8 +68,8 @@ __all__ = ["two_release_bounds"]
 _NODES = 20  # of the Gauss-Legendre rule of a cell
 # bound: none - error of a cell relative to delta at which it is not halved; the bounds contain it
 _CELL_ERROR = 1e-14
-_MOST_HALVINGS, _MOST_CELLS = 48, 4000
-_AT_ONCE = 64  # epsilons whose cells are refined together
+_MOST_HALVINGS, _MOST_CELLS = 48, 2000  # of an epsilon
+_AT_ONCE = 16  # epsilons whose cells are refined together
 # bound: proved - beyond it the ends of the cells, e^-1800 of the mass of p_1 or phi is left
 _BEYOND = 60.0
 # bound: none - epsilon beyond which others compute
@@ -265,7 +265,7 @@ def _log_integral(f: _ReleaseIntegrand, epsilon: FloatArray, log_rest: FloatArra
             centre = f.log_terms(middle, np.zeros(middle.size), level, kind)[0] + np.log(high - low)
             total = np.maximum(total, _log_sums(index % n, centre, n))
             aim = total[index % n] + math.log(_CELL_ERROR)
-            last = halving == _MOST_HALVINGS or index.size > _MOST_CELLS
+            last = (halving == _MOST_HALVINGS) | (np.bincount(index % n)[index % n] > _MOST_CELLS)
             bounded = (whole <= aim) | last
             summed = (quadrature <= aim) & ~bounded
             for chosen, error in ((bounded, whole), (summed, quadrature)):

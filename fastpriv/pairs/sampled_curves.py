@@ -94,13 +94,13 @@ class LogCurvePair(DominatingPair):
     def sampled_gaussian(self) -> SampledPair | None:
         """The parameters where both curves are that of a sample with normal noise."""
         curve = self.forward
-        if not isinstance(curve, SampledCurve) or curve != self.backward or not curve.is_of_one_mechanism:
+        if not isinstance(curve, SampledCurve) or curve != self.backward or curve.weights != (log_ends(curve.rate),):
             return None
         square = getattr(curve.bases[0], "pair", self).squared_gaussian_distance
-        if square is None or not _RATES[0] <= curve.rate[0] <= curve.rate[1] <= _RATES[1]:
+        if square is None or curve.first or curve.second:
             return None
         low, high = square_root_enclosure((square, square))
-        if not _RATIOS[0] <= low <= high <= _RATIOS[1]:
+        if not (_RATIOS[0] <= low and high <= _RATIOS[1] and _RATES[0] <= curve.rate[0] and curve.rate[1] <= _RATES[1]):
             return None
         return SampledPair((low, high), (next_above(1.0 / low), next_below(1.0 / high)), curve.rate, "symmetric")
 
@@ -259,11 +259,6 @@ class SampledCurve(FrozenRecord):
     rate: Ends
     first: float = 0.0
     second: float = 0.0
-
-    @property
-    def is_of_one_mechanism(self) -> bool:
-        """Whether it is that of (1 - q) Q + q P against Q for one pair P, Q."""
-        return len(self.bases) == 1 and self.weights[0] == log_ends(self.rate) and self.first == self.second == 0.0
 
     def __call__(self, epsilon: FloatArray) -> Bracket:
         """Bounds at epsilon >= 0."""

@@ -238,7 +238,7 @@ def test_fixed_size_is_not_poisson():
     inside(other.delta(1.0), 2.7e-4, 2)
 
 
-# (sigma, size, sample) of two steps, epsilon, log delta of the two symmetric pairs by oracles.sampled.symmetric_two_steps
+# (sigma, size, sample) of two steps, epsilon, log delta of the symmetric pairs by oracles.sampled.symmetric_two_steps
 TWO_STEPS = [
     ((2.0, 64, 8), (2.0, 64, 8), 0.0, "-2.5120685615748115283"),
     ((2.0, 64, 8), (2.0, 64, 8), 1.0, "-6.6795173300535701553"),
@@ -326,7 +326,7 @@ def laplace_shifts(size, sample, step):
 
 @pytest.mark.parametrize(("loss", "size", "sample"), [(0.5, 4, 3), (0.125, 100, 10), (2.0, 2, 2), (1.0, 50, 1)])
 def test_laplace_noise_with_replacement(loss, size, sample):
-    """Concrete data sets, means j (x - y) against j (x' - y) of j draws, lie below the upper bound in every relation."""
+    """Concrete data sets, means j (x - y) against j (x' - y) of j draws, lie below the upper bound."""
     epsilon = np.array([0.0, 0.1, 0.4, 1.0])
     noise = LaplaceMechanism(1.0 / loss)
     for relation, other in (("add_or_remove", None), ("replace_one", -1), ("zero_out", 0)):
@@ -345,7 +345,8 @@ def test_laplace_noise_with_replacement_one_draw():
     """One draw with replacement is one without."""
     noise = LaplaceMechanism(2.0)
     for relation in ("add_or_remove", "replace_one"):
-        again, once = (compose(FixedSizeSampled(noise, 10, 1, flag, relation)).delta([0.0, 0.25]) for flag in (True, False))
+        steps = (FixedSizeSampled(noise, 10, 1, flag, relation) for flag in (True, False))
+        again, once = (compose(step).delta([0.0, 0.25]) for step in steps)
         assert np.allclose(again.upper, once.upper, rtol=1e-12)
 
 
