@@ -272,9 +272,9 @@ def _drawn_again(noise: _Noise, size: int, sample: int, relation: str) -> Boundi
         once = _removal(noise, rate, 1 if relation == "zero_out" else 2)
         if relation != "add_or_remove":
             return bounds((LogCurvePair(curve, curve, 1),), (once.dominating, once.reversed().dominating))
-        told = LabelledPair(tuple(log_ends(doubles_around(larger[j] / rate)) for j in drawn),
-                            tuple(LogCurvePair(whole(base), whole(base), 1) for base in bases), 1)
-        return BoundingPairs((_pair_of_curves(PairBase(told), PairBase(told), rate),), (once.dominating,))
+        labelled = LabelledPair(tuple(log_ends(doubles_around(larger[j] / rate)) for j in drawn),
+                                tuple(LogCurvePair(whole(base), whole(base), 1) for base in bases), 1)
+        return BoundingPairs((_pair_of_curves(PairBase(labelled), PairBase(labelled), rate),), (once.dominating,))
     other = -1 if relation == "replace_one" else 0  # of the record on the other side
     alternatives = tuple(noise.pair(_multiples(smaller, 1 - y), _multiples(smaller, other - y)).alternatives[0]
                          for y in (-1, 1, 0))
