@@ -302,6 +302,12 @@ def test_two_steps_far_away():
         0].sampled_gaussian is None
     poisson = compose(PoissonSampled(GaussianMechanism(2.0, 1.0), 0.125)).forward_pairs.dominating
     assert two_release_bounds([*poisson, pair.repeated(1)], np.zeros(1)) is None
+    other = two_release_bounds([poisson[0].repeated(2)], np.array([40.0, 300.0]))
+    assert (other.lower <= found.upper).all()  # the removal of a record, with the same curve of one step
+    assert (other.upper - other.lower <= 1e-12 * abs(other.upper)).all()
+    many = two_release_bounds([replaced(5.0, 10000, 1)._bounding_pairs().dominating[0].repeated(2)],
+                              np.linspace(0.0, 300.0, 33))
+    assert (many.upper - many.lower <= 1e-12 * abs(many.upper)).all()
 
 
 @pytest.mark.parametrize(("relation", "distance"), [("replace_one", 2.0), ("zero_out", 1.0)])
