@@ -333,7 +333,7 @@ def laplace_shifts(size, sample, step):
 @pytest.mark.parametrize(("loss", "size", "sample"), [(0.5, 4, 3), (0.125, 100, 10), (2.0, 2, 2), (1.0, 50, 1)])
 def test_laplace_noise_with_replacement(loss, size, sample):
     """Concrete data sets, means j (x - y) against j (x' - y) of j draws, lie below the upper bound."""
-    epsilon = np.array([0.0, 0.1, 0.4, 1.0])
+    epsilon = np.array([0.0, 0.4])
     noise = LaplaceMechanism(1.0 / loss)
     for relation, other in (("add_or_remove", None), ("replace_one", -1), ("zero_out", 0)):
         release = compose(FixedSizeSampled(noise, size, sample, True, relation))
