@@ -9,7 +9,8 @@ Engines
   Su 2022, corollary 3.3). mu / 2 is enclosed by two doubles in rational arithmetic.
 * Normal distributions of any covariances: sums along bent contours, whose terms are closed forms.
 * One release of one pair: its certified hockey-stick divergence.
-* Two releases of sampled Gaussians: an integral of the curve of one.
+* Two releases of sampled Gaussians, by Poisson samples or of fixed size with a record replaced: integrals of the
+  curve of one.
 * Sampled Gaussians at small rates: a sum along a turned contour, as far as delta is not far below epsilon.
 * Discrete pairs alone: exact sums over types.
 * Laplace noise alone, few releases: sums over the numbers of extreme losses.
@@ -165,7 +166,8 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
         return _replace_rows(known, ~at_end, _bounds_of_pairs(pairs, epsilon[~at_end], quantity))
     if quantity != "delta":
         return _with_relative_errors(pairs, epsilon, quantity)
-    sampled = _sampled_gaussian_bounds(pairs, epsilon)
+    # sampled Gaussians with weights of exactly 1 - rate and rate, of which none is rounded
+    sampled = two_release_bounds(pairs, epsilon) or small_rate_bounds(pairs, epsilon)
     if sampled is None:
         result = _with_relative_errors(pairs, epsilon, quantity)
     else:
@@ -198,16 +200,10 @@ def _at_least_of_fewer(
     for pair in pairs:
         if not pair.is_discrete:
             sampled = pair.sampled_gaussian
-            few = pair.repeated(2 if pair.count > 2 and sampled and sampled.rate <= _SMALL_RATE else 1)
+            few = pair.repeated(2 if pair.count > 2 and sampled and sampled.rate[1] <= _SMALL_RATE else 1)
             lower[wide] = np.maximum(lower[wide], _bounds_of_pairs([few], epsilon[wide], "delta").lower)
     lower = np.minimum(lower, bounds.upper)
     return bounds._replace(value=np.maximum(bounds.value, lower), lower=lower)
-
-
-def _sampled_gaussian_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of sampled Gaussians with weights of exactly 1 - rate and rate, of which none is rounded; else None."""
-    result = two_release_bounds(pairs, epsilon)
-    return small_rate_bounds(pairs, epsilon) if result is None else result
 
 
 def _with_relative_errors(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity) -> LogBounds:

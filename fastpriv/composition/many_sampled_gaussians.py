@@ -72,13 +72,12 @@ def small_rate_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> L
     sampled = [(pair.sampled_gaussian, pair.count) for pair in pairs]
     known = [(pair, count) for pair, count in sampled if pair is not None]
     total = sum(count for _, count in known)
-    if len(known) < len(pairs) or total > _MOST_RELEASES:
+    orders = {pair.order for pair, _ in known}
+    if len(known) < len(pairs) or len(orders) != 1 or "symmetric" in orders or total > _MOST_RELEASES:
         return None
-    removes = known[0][0].removes
-    if any(pair.removes != removes for pair, _ in known):
+    if math.fsum(pair.rate[1] * count for pair, count in known) > _MOST_PARTICIPATIONS:
         return None
-    if math.fsum(pair.rate * count for pair, count in known) > _MOST_PARTICIPATIONS:
-        return None
+    removes = "remove" in orders
     rows = np.array([np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)])
     exact = all(pair.exact for pair, _ in known)
     used = np.flatnonzero(epsilon <= _LARGEST_LEVEL)
@@ -127,8 +126,8 @@ class _Moments:
         kind: Any = np.longdouble if extended else np.float64
         unit = 0.5 * float(np.finfo(kind).eps)
         total = sum(number for _, number in pairs)
-        nodes = tuple(_nodes(pair.ratio[side], pair.rate, number, total, kind) for pair, number in pairs)
-        least = sum((-number * np.log1p(-kind(pair.rate)) for pair, number in pairs), kind(0.0))
+        nodes = tuple(_nodes(pair.ratio[side], pair.rate[side], number, total, kind) for pair, number in pairs)
+        least = sum((-number * np.log1p(-kind(pair.rate[side])) for pair, number in pairs), kind(0.0))
         turn = 0.9 * min(float(-np.angle(node.losses).max()) for node in nodes)
         spread = min(pair.ratio[0] for pair, _ in pairs) / math.sqrt(total)  # of S, relative to L
         return cls(nodes, least, turn, unit, math.log1p(min(0.125, 0.5 * spread)))

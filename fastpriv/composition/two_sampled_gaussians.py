@@ -1,10 +1,13 @@
-"""Delta of two releases of Poisson-sampled Gaussians, by one integral of the closed curve of a release.
+"""Delta of two releases of sampled Gaussians, by integrals of the closed curve of a release.
 
-Notation: release i has Q_i = N(0, 1) and P_i = (1 - q_i) N(0, 1) + q_i N(a_i, 1), in units of sigma; D_i = dP_i/dQ_i =
-1 - q_i + q_i Y_i, Y_i = e^(a_i x - a_i^2/2). G is the curve of N(a_2, 1) against N(0, 1), G(log v) = E (1 - v / Y_2)^+.
+Notation: release i has Q_i = N(0, 1) and P_i = (1 - q_i) N(0, 1) + q_i N(a_i, 1), in units of sigma; p_i their
+densities, phi that of Q_i; Y_i = e^(a_i x - a_i^2/2), D_i = dP_i/dQ_i = 1 - q_i + q_i Y_i. G is the curve of N(a_2, 1)
+against N(0, 1), G(log v) = E (1 - v / Y_2)^+.
 
-One release has E_P (1 - X / D_2)^+ = q_2 G(log v) with v = 1 + (X - 1) / q_2 > 0 (Balle, Barthe and Gaboardi 2018,
-theorem 8). Conditioned on the x of the first release, X = e^epsilon / D_1(x). As G(log v) = 1 - v + v G(-log v),
+One release has delta_2 = E_P (1 - X / D_2)^+ = q_2 G(log v) at X = e^epsilon with v = 1 + (X - 1) / q_2 > 0 (Balle,
+Barthe and Gaboardi 2018, theorem 8).
+
+Poisson samples. Conditioned on the x of the first release, X = e^epsilon / D_1(x). As G(log v) = 1 - v + v G(-log v),
 
     q_2 G(log v) = (1 - X)^+ + q_2 V(v),    V(v) = G(log v) for v >= 1,  v G(-log v) for 0 < v <= 1,  0 for v <= 0.
 
@@ -15,18 +18,32 @@ The mean of (1 - X)^+ is the curve delta_1 of the first release, so that all ter
 For Q against P the same pairs give delta_1'(epsilon) + q_2 e^epsilon I(-epsilon), delta_1' the curve of Q_1 against
 P_1.
 
+Symmetric pairs (samples of fixed size, a record replaced). The pair with the curve delta_i at epsilon >= 0 in both
+orders has losses +-log D_i(x), x > a_i/2, with the densities p_i(x) and phi(x), and the loss 0 with the probability m_i
+= (1 - q_i) G_i(0): the curve of these, the integral of (p_i - e^epsilon phi)^+ beyond a_i/2, is that of P_i against
+Q_i, as D_i <= 1 below; m_i is what is left of 1, 1 - P_i(x > a_i/2) - Q_i(x > a_i/2). At any level X > 0 its curve is
+q_2 G(log v) for X >= 1 and 1 - X + X q_2 G(log v'), v' = 1 + (1/X - 1) / q_2, below. Conditioned on the first release
+X is e^epsilon, e^epsilon / D_1 or e^epsilon D_1, and with x_0 where D_1 = e^epsilon
+
+    delta(epsilon) = m_1 delta_2(epsilon) + delta_1(epsilon) + q_2 I(epsilon),
+    I(epsilon) = int_{a_1/2}^{x_0} p_1 G(log v) + e^epsilon int_{x_0}^inf phi G(log w(-epsilon))
+                 + int_{a_1/2}^inf phi G(log w(epsilon)),    w(t) = 1 + (e^t D_1 - 1) / q_2,
+
+as the integral of p_1 - e^epsilon phi beyond x_0 is delta_1. Both directions are one.
+
 The integral. v falls with x; it is 1 at x_0, where D_1 = e^epsilon, and 0 at x_c. V rises up to x_0 and falls beyond
-it: times the largest p_1 it bounds the integral over a cell, and both ends. Gauss-Legendre sums with N nodes over a
-cell on one side of x_0 err by (64/15) h M rho^(-2N) / (1 - rho^-2), h half its length, M a bound of the integrand on
-the ellipse of rho around it (Trefethen, Approximation Theory and Practice, theorem 19.3), within |Im x| <= B. There
-|p_1| is at most e^(B^2/2) times its value at Re x; Re D_1 and |Im D_1| are bounded by those of Y_1, as arg Y_1 =
-a_1 Im x, which bounds Re v > 0 and arg v; and with log v = a_2 (y - a_2/2), V(v) = Phi(a_2 - y) - v Phi(-y), or v
-Phi(y) - Phi(y - a_2), where |Phi(y)| <= e^((Im y)^2 / 2) Phi(Re y), as the density has that factor on a line of
-constant Im y. Cells are halved until these bounds are small.
+it: times the largest p_1 it bounds the integral over a cell, and both ends; w rises, and G(log w) falls. Gauss-Legendre
+sums with N nodes over a cell on one side of x_0 err by (64/15) h M rho^(-2N) / (1 - rho^-2), h half its length, M a
+bound of the integrand on the ellipse of rho around it (Trefethen, Approximation Theory and Practice, theorem 19.3),
+within |Im x| <= B. There |p_1| and |phi| are at most e^(B^2/2) times their values at Re x; Re D_1 and |Im D_1| are
+bounded by those of Y_1, as arg Y_1 = a_1 Im x, which bounds Re v > 0 and arg v; w is linear in Y_1. With log v = a_2 (y
+- a_2/2), V(v) = Phi(a_2 - y) - v Phi(-y), or v Phi(y) - Phi(y - a_2), where |Phi(y)| <= e^((Im y)^2 / 2) Phi(Re y), as
+the density has that factor on a line of constant Im y. Cells are halved until these bounds are small.
 
 Rounding. |dV/dv| is Phi(-y) for v >= 1 and Phi(y) below, which turns the errors of v and of the nodes into those of V.
-delta rises with a_i (a farther mean dominates), so that doubles around a_i bound it; q_i is taken as exact. A split at
-another point than x_0 lowers delta_1 by the second order of the distance.
+delta rises with a_i (a farther mean dominates) and with q_i, so that doubles around them bound it. The integrands on
+both sides of x_0 continue each other: a split at another point, e away, lowers delta_1 alone, by the integral of |p_1 -
+e^epsilon phi| between both, at most a_1 e^2 times the largest p_1 there.
 """
 
 # bounds: tested by enclosures/test_small_rates - roundings of integrands and sums; truncation is proved above
@@ -51,15 +68,19 @@ __all__ = ["two_release_bounds"]
 _NODES = 20  # of the Gauss-Legendre rule of a cell
 # bound: none - error of a cell relative to delta at which it is not halved; the bounds contain it
 _CELL_ERROR = 1e-14
-_MOST_HALVINGS, _MOST_CELLS = 48, 4000
-_AT_ONCE = 64  # epsilons whose cells are refined together
-# bound: proved - beyond it the lower end of the cells, e^-1800 of the mass of p_1 is left
+_MOST_HALVINGS, _MOST_CELLS = 48, 2000  # of an epsilon
+_AT_ONCE = 16  # epsilons whose cells are refined together
+# bound: proved - beyond it the ends of the cells, e^-1800 of the mass of p_1 or phi is left
 _BEYOND = 60.0
 # bound: none - epsilon beyond which others compute
 _LARGEST_EPSILON = 300.0
+# bound: proved - log Y_1 and log Y_1 + epsilon stay below it, so that no w is too large for a double
+_LARGEST_LOG_RATIO = 620.0
 # bound: tested by enclosures/test_small_rates - relative errors of log G and of log Phi
 _CURVE_ERROR = 4e-15
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)  # of the normal density
+# Integrands: p_1 V at v >= 1, p_1 V at v <= 1, and phi G(log w)
+_ABOVE, _BELOW, _RISING = range(3)
 
 
 def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
@@ -67,7 +88,7 @@ def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
     if sum(pair.count for pair in pairs) != 2:
         return None
     first, second = (pair.sampled_gaussian for pair in pairs for _ in range(pair.count))
-    if first is None or second is None or first.removes != second.removes or not (epsilon <= _LARGEST_EPSILON).all():
+    if first is None or second is None or first.order != second.order or not (epsilon <= _LARGEST_EPSILON).all():
         return None
     rows = np.empty((2, epsilon.size))
     for start in range(0, epsilon.size, _AT_ONCE):
@@ -76,24 +97,24 @@ def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         if not (first.exact and second.exact):
             both = both[0], _log_delta(first, second, 1, levels)[1]
         rows[:, start : start + _AT_ONCE] = both
-    lower, upper = rows
-    with np.errstate(invalid="ignore"):
-        value = np.where(lower > -math.inf, lower + 0.5 * (upper - lower), upper)
-    return LogBounds(value, lower, upper, {}, "integral of the curve of one release")
+    return LogBounds.of_bounds(rows[0], rows[1], {}, "integral of the curve of one release")
 
 
 def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray) -> tuple[Any, Any]:
-    """Lower and upper bounds of log delta for one side of the ratios a."""
-    curve = special.sampled_gaussian_log_delta_remove if first.removes else special.sampled_gaussian_log_delta_add
-    _, low, high = curve(first.sigma[side], first.rate, epsilon)
-    sign = 1.0 if first.removes else -1.0
-    log_factor = math.log(second.rate) + (0.0 if first.removes else epsilon)
-    integrand = _ReleaseIntegrand(first.ratio[side], first.rate, second.ratio[side], second.rate)
-    inner_low, inner_high = _log_integral(integrand, sign * epsilon, np.asarray(high - log_factor))
+    """Lower and upper bounds of log delta for one side of the ratios and rates."""
+    adds, symmetric = first.order == "add", first.order == "symmetric"
+    curve = special.sampled_gaussian_log_delta_add if adds else special.sampled_gaussian_log_delta_remove
+    curves = [curve(pair.sigma[side], pair.rate[side], epsilon)[1:] for pair in (first, second)]
+    f = _ReleaseIntegrand(first.ratio[side], first.rate[side], second.ratio[side], second.rate[side], symmetric)
+    log_factor = math.log(f.q_inner) + (epsilon if adds else 0.0)
+    inner_bounds = _log_integral(f, -epsilon if adds else epsilon, np.asarray(curves[0][1] - log_factor))
     bounds = []
-    for item, inner, outward in ((low, inner_low, -1.0), (high, inner_high, 1.0)):
+    for item, other, inner, outward in zip(*curves, inner_bounds, (-1.0, 1.0), strict=True):
         with np.errstate(invalid="ignore"):
             total = np.logaddexp(item, log_factor + inner)
+            if symmetric:
+                log_atom = (1.0 - outward * _CURVE_ERROR) * f.log_atom()
+                total = np.logaddexp(total, log_atom + other)
             size = 2.0 + np.abs(log_factor) + np.where(np.isfinite(total), np.abs(total), 0.0)
             total += outward * 8 * UNIT_ROUNDOFF * size
         bounds.append(np.minimum(np.where(np.isnan(total), -math.inf, total), 0.0))
@@ -102,144 +123,193 @@ def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: Floa
 
 @dataclass(frozen=True, slots=True)
 class _ReleaseIntegrand:
-    """p_1 V(v) for the ratios and rates of both releases; ``growth`` is expm1(level) / q_2."""
+    """What is integrated, for the ratios and rates of both releases.
+
+    Of each cell ``level`` is log X D_1, or log w's e^t, and ``kind`` says which integrand.
+    """
 
     a: float
     q: float
     b: float  # a_2
     q_inner: float
+    symmetric: bool
 
-    def crossing(self, growth: FloatArray, value: float) -> FloatArray:
+    def log_atom(self) -> float:
+        """log m_1."""
+        return math.log1p(-self.q) + float(special.gaussian_log_delta(0.5 * self.a, 0.0))
+
+    def crossing(self, level: FloatArray, value: float) -> FloatArray:
         """x at which v is ``value``, 0 or 1; -inf where it is less everywhere."""
-        ratio = self.q / self.q_inner
+        growth, ratio = np.expm1(level) / self.q_inner, self.q / self.q_inner
         g = growth / ratio if value else (1.0 + growth) / (ratio - self.q)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(g > -1.0, np.log1p(np.maximum(g, -1.0)) / self.a + 0.5 * self.a, -math.inf)
 
-    def odds(self, x: FloatArray, growth: FloatArray) -> tuple[FloatArray, ...]:
-        """Y - 1, D_1, v and v - 1 at real x."""
-        ratio = self.q / self.q_inner
-        g = np.expm1(self.a * x - 0.5 * self.a**2)
-        d = 1.0 + self.q * g
-        return g, d, (1.0 + growth - (ratio - self.q) * g) / d, (growth - ratio * g) / d
+    def odds(self, x: FloatArray, level: FloatArray, kind: Any) -> tuple[FloatArray, ...]:
+        """Y - 1, the density over phi, v or w, and v - 1 or w - 1 at real x."""
+        growth, ratio = np.expm1(level) / self.q_inner, self.q / self.q_inner
+        g, rising = np.expm1(self.a * x - 0.5 * self.a**2), kind == _RISING
+        d = np.where(rising, 1.0, 1.0 + self.q * g)
+        slope = np.where(rising, -np.exp(level) * ratio, ratio)
+        excess = (growth - slope * g) / d
+        return g, d, np.where(rising, 1.0 + excess, (1.0 + growth - (ratio - self.q) * g) / d), excess
 
-    def log_value(self, v: FloatArray, excess: FloatArray, call: Any) -> FloatArray:
-        """log V at v = 1 + excess, on the side of 1 that ``call`` says."""
+    def log_value(self, v: FloatArray, excess: FloatArray, kind: Any) -> FloatArray:
+        """log V or log G at v = 1 + excess, on the side of 1 that ``kind`` says."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             log_v = np.where(excess > -0.5, np.log1p(np.maximum(excess, -0.5)), np.log(np.maximum(v, 0.0)))
-            distance = np.maximum(np.where(call, log_v, -log_v), 0.0)
-            log_factor = np.where(call, 0.0, np.minimum(log_v, 0.0))
+            distance = np.maximum(np.where(kind == _BELOW, -log_v, log_v), 0.0)
+            log_factor = np.where(kind == _BELOW, np.minimum(log_v, 0.0), 0.0)
             return np.asarray(log_factor + special.gaussian_log_delta(0.5 * self.b, distance))
 
-    def log_density(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Upper bound of log p_1 between two x."""
-        far = [np.maximum(np.maximum(low - m, m - high), 0.0) for m in (0.0, self.a)]
-        return np.logaddexp(math.log1p(-self.q) - 0.5 * far[0] ** 2, math.log(self.q) - 0.5 * far[1] ** 2) + (
-            1e-12 - _HALF_LOG_TWO_PI
-        )
+    def log_weight(self, level: FloatArray, kind: Any) -> FloatArray:
+        """log of the factor of the integral: e^epsilon of the second of three."""
+        return np.where(kind == _RISING, np.maximum(-level, 0.0), 0.0)
 
-    def log_modulus(self, middle: FloatArray, half: FloatArray, growth: FloatArray, call: Any) -> FloatArray:
-        """Upper bounds of log |p_1 V| on the ellipses of each rho (a row), inf where none is known."""
+    def log_density(self, low: FloatArray, high: FloatArray, kind: Any) -> FloatArray:
+        """Upper bound of log p_1, or of log phi, between two x."""
+        far = [np.maximum(np.maximum(low - m, m - high), 0.0) for m in (0.0, self.a)]
+        logs = [log_weight - 0.5 * x**2 for log_weight, x in zip((math.log1p(-self.q), math.log(self.q)), far,
+                                                                 strict=True)]
+        return np.where(kind == _RISING, -0.5 * far[0] ** 2, np.logaddexp(*logs)) + (1e-12 - _HALF_LOG_TWO_PI)
+
+    def log_modulus(self, middle: FloatArray, half: FloatArray, level: FloatArray, kind: Any) -> FloatArray:
+        """Upper bounds of the log of the modulus on the ellipses of each rho (a row), inf where none is known."""
         reach, height = ellipse_axes(half)
         low, high = middle - reach, middle + reach
-        angle = np.minimum(self.a * height, 1.5)
-        g_low, d_low, v_low, _ = self.odds(low, growth)  # v is largest at the lower end
-        g_high, d_high, v_high, _ = self.odds(high, growth)
+        angle, rising, above = np.minimum(self.a * height, 1.5), kind == _RISING, kind != _BELOW
+        g_low, d_low, v_low, _ = self.odds(low, level, kind)  # v is largest at the lower end, w at the upper one
+        g_high, d_high, v_high, _ = self.odds(high, level, kind)
         y_low, y_high = 1.0 + g_low, 1.0 + g_high
         imaginary = self.q * y_high * np.sin(angle)
         least = 1.0 - self.q + self.q * y_low * np.cos(angle)
-        factor = (growth * self.q_inner + 1.0) / self.q_inner  # e^level / q_2
-        slack = 1e-12 * (1.0 + np.abs(growth) + self.q / self.q_inner * (2.0 + g_high))
-        v_least = v_high - factor / d_high * (imaginary / least) ** 2 - slack
-        v_most = v_low + factor * self.q * y_low * (1.0 - np.cos(angle)) / (d_low * least) + slack
-        v_side = 1.0001 * factor * imaginary / least**2
-        known = (self.a * height < 1.5) & (v_least > 0.0)
+        factor = np.exp(level) / self.q_inner
+        loss = np.where(rising, self.q * y_low * (1.0 - np.cos(angle)), (imaginary / least) ** 2 / d_high)
+        gain = np.where(rising, 0.0, self.q * y_low * (1.0 - np.cos(angle)) / (d_low * least))
+        slope = np.where(rising, factor * self.q, self.q / self.q_inner)
+        slack = 1e-12 * (1.0 + np.abs(np.expm1(level)) / self.q_inner + slope * (2.0 + g_high))
+        v_least = np.where(rising, v_low, v_high) - factor * loss - slack / d_high
+        v_most = np.where(rising, v_high, v_low) + factor * gain + slack / d_low
+        v_side = 1.0001 * factor * np.where(rising, imaginary, imaginary / least**2)
+        known = (self.a * height < 1.5) & (v_least > 0.0) & (v_side < math.inf)
         v_least, v_most = np.where(known, v_least, 1.0), np.where(known, np.hypot(v_most, v_side), 1.0)
         y_imaginary = np.arctan(v_side / v_least) / self.b
-        y = np.log(np.where(call, v_least, v_most)) / self.b + 0.5 * self.b
-        y = np.where(call, y - 1e-12 * (1.0 + np.abs(y)), y + 1e-12 * (1.0 + np.abs(y)))
-        item, other = np.where(call, self.b - y, y), np.where(call, -y, y - self.b)
+        y = np.log(np.where(above, v_least, v_most)) / self.b + 0.5 * self.b
+        y = np.where(above, y - 1e-12 * (1.0 + np.abs(y)), y + 1e-12 * (1.0 + np.abs(y)))
+        item, other = np.where(above, self.b - y, y), np.where(above, -y, y - self.b)
         parts = special.log_ndtr(item), special.log_ndtr(other)
         log_v = np.log(v_most)
-        value = np.logaddexp(parts[0] + np.where(call, 0.0, log_v), parts[1] + np.where(call, log_v, 0.0))
-        bound = 0.5 * (height**2 + y_imaginary**2) + self.log_density(low, high) + value * (1.0 - 1e-13) + 1e-9
+        value = np.logaddexp(parts[0] + np.where(above, 0.0, log_v), parts[1] + np.where(above, log_v, 0.0))
+        bound = 0.5 * (height**2 + y_imaginary**2) + self.log_density(low, high, kind) + value * (1.0 - 1e-13) + 1e-9
         return np.where(known, bound, math.inf)
 
     def log_terms(
-        self, x: FloatArray, x_error: FloatArray, growth: FloatArray, call: Any
+        self, x: FloatArray, x_error: FloatArray, level: FloatArray, kind: Any
     ) -> tuple[FloatArray, FloatArray]:
-        """log p_1 V and its error, at x that are within ``x_error`` of what is meant."""
-        g, d, v, excess = self.odds(x, growth)
-        log_value = self.log_value(v, excess, call)
-        u, ratio, size = UNIT_ROUNDOFF, self.q / self.q_inner, np.abs(self.a * x)
+        """Logarithm of the integrand and its error, at x that are within ``x_error`` of what is meant."""
+        g, d, v, excess = self.odds(x, level, kind)
+        log_value, rising = self.log_value(v, excess, kind), kind == _RISING
+        u, size = UNIT_ROUNDOFF, np.abs(self.a * x)
+        slope = self.q / self.q_inner * np.where(rising, np.exp(level), 1.0)
         g_error = (1.0 + g) * (u * (4.0 * size + 2.0 * self.a**2) + self.a * x_error) + 4.0 * u * np.abs(g)
-        d_error = (self.q * g_error + 4.0 * u * (1.0 + self.q * np.abs(g))) / d
-        v_error = (ratio * g_error + 8.0 * u * (1.0 + np.abs(growth) + ratio * np.abs(g))) / d
+        d_error = np.where(rising, 0.0, (self.q * g_error + 4.0 * u * (1.0 + self.q * np.abs(g))) / d)
+        growth = np.abs(np.expm1(level)) / self.q_inner
+        v_error = (slope * g_error + 8.0 * u * (1.0 + growth + slope * np.abs(g))) / d
         v = np.maximum(v, 1e-300)
         log_v = np.abs(np.log(v))
         v_error += v * (d_error + u * (8.0 + 4.0 * log_v))
         y = np.log(v) / self.b + 0.5 * self.b
         y_error = 1.1 * v_error / (v * self.b) + 1e-13 * np.abs(y)
-        slope = special.log_ndtr(np.where(call, -y, y) + y_error)
-        error = np.exp(np.minimum(np.log(v_error) + slope - log_value, 700.0)) * (1.0 + 1e-9)
+        fall = special.log_ndtr(np.where(kind == _BELOW, y, -y) + y_error)
+        error = np.exp(np.minimum(np.log(v_error) + fall - log_value, 700.0)) * (1.0 + 1e-9)
         error += 2.0 * _CURVE_ERROR * np.abs(log_value) + 8.0 * u * log_v
-        error += u * (4.0 * x * x + 16.0) + np.abs(x) * x_error + d_error
-        return np.log(d) - 0.5 * x * x - _HALF_LOG_TWO_PI + log_value, error
+        weight = self.log_weight(level, kind)
+        error += u * (4.0 * x * x + 16.0 + 4.0 * weight) + np.abs(x) * x_error + d_error
+        return np.log(d) - 0.5 * x * x - _HALF_LOG_TWO_PI + log_value + weight, error
+
+    def parts(self, epsilon: FloatArray) -> tuple[FloatArray, ...]:
+        """Levels, kinds, and both ends of each part of the integrals, one part after the other."""
+        n, top = epsilon.size, self.crossing(epsilon, 1.0)
+        if self.symmetric:
+            start = np.full(n, 0.5 * self.a)
+            levels = np.concatenate([epsilon, -epsilon, epsilon])
+            low = np.concatenate([start, top, start])
+            largest = (_LARGEST_LOG_RATIO - np.maximum(levels[n:], 0.0)) / self.a + 0.5 * self.a
+            high = np.concatenate([top, np.minimum(low[n:] + _BEYOND, largest)])
+            return levels, np.repeat([_ABOVE, _RISING, _RISING], n), low, high
+        end = self.crossing(epsilon, 0.0)
+        start = np.minimum(np.where(np.isfinite(end), end, 0.0), 0.0) - _BEYOND
+        top = np.clip(top, start, np.maximum(end, start))
+        return (np.tile(epsilon, 2), np.repeat([_ABOVE, _BELOW], n), np.concatenate([start, top]),
+                np.concatenate([top, end]))
 
 
-def _log_integral(f: _ReleaseIntegrand, level: FloatArray, log_rest: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Bounds of log I at each level; ``log_rest`` is log of what it is added to."""
-    n = level.size
-    growth_of = np.expm1(level) / f.q_inner
-    top, end = f.crossing(growth_of, 1.0), f.crossing(growth_of, 0.0)
-    start = np.minimum(np.where(np.isfinite(end), end, 0.0), 0.0) - _BEYOND
-    top = np.clip(top, start, np.maximum(end, start))
-    index = np.tile(np.arange(n), 2)
-    low, high = np.concatenate([start, top]), np.concatenate([top, end])
-    call = np.repeat([True, False], n)
-    used = high > low
-    index, low, high, call = index[used], low[used], high[used], call[used]
-    total = log_rest.copy()
-    accepted: list[tuple[Any, ...]] = [(index[:0], low[:0], high[:0], call[:0])]
-    log_error = _ends(f, start, end, growth_of)
+def _log_integral(f: _ReleaseIntegrand, epsilon: FloatArray, log_rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds of log I at each epsilon; ``log_rest`` is log of what it is added to."""
+    n, total = epsilon.size, log_rest.copy()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        levels, kinds, low, high = f.parts(epsilon)
+        log_error = _ends(f, epsilon, levels, kinds, low, high)
+        index = np.flatnonzero(high > low)
+        low, high = low[index], high[index]
+        accepted: list[tuple[Any, ...]] = [(index[:0], low[:0], high[:0])]
         for halving in range(_MOST_HALVINGS + 1):
             if not index.size:
                 break
-            growth, middle, half = growth_of[index], 0.5 * (low + high), 0.5 * (high - low)
-            _, _, v, excess = f.odds(np.where(call, high, low), growth)
-            largest = f.log_value(v, excess, call)
-            whole = f.log_density(low, high) + np.log(high - low) + largest * (1.0 - 1e-13) + 1e-9
-            quadrature = log_gauss_error(f.log_modulus(middle, half, growth, call), _NODES) + np.log(half)
-            centre = f.log_terms(middle, np.zeros(middle.size), growth, call)[0] + np.log(high - low)
-            total = np.maximum(total, _log_sums(index, centre, n))
-            aim = total[index] + math.log(_CELL_ERROR)
-            last = halving == _MOST_HALVINGS or index.size > _MOST_CELLS
+            level, kind, middle, half = levels[index], kinds[index], 0.5 * (low + high), 0.5 * (high - low)
+            _, _, v, excess = f.odds(np.where(kind == _ABOVE, high, low), level, kind)
+            largest = f.log_value(v, excess, kind)
+            weight = f.log_weight(level, kind)
+            whole = f.log_density(low, high, kind) + np.log(high - low) + largest * (1.0 - 1e-13) + weight + 1e-9
+            quadrature = log_gauss_error(f.log_modulus(middle, half, level, kind), _NODES) + np.log(half) + weight
+            centre = f.log_terms(middle, np.zeros(middle.size), level, kind)[0] + np.log(high - low)
+            total = np.maximum(total, _log_sums(index % n, centre, n))
+            aim = total[index % n] + math.log(_CELL_ERROR)
+            last = (halving == _MOST_HALVINGS) | (np.bincount(index % n)[index % n] > _MOST_CELLS)
             bounded = (whole <= aim) | last
             summed = (quadrature <= aim) & ~bounded
             for chosen, error in ((bounded, whole), (summed, quadrature)):
                 log_error[chosen is bounded] = np.logaddexp(
-                    log_error[chosen is bounded], _log_sums(index[chosen], error[chosen], n)
+                    log_error[chosen is bounded], _log_sums(index[chosen] % n, error[chosen], n)
                 )
-            accepted.append((index[summed], middle[summed], half[summed], call[summed]))
+            accepted.append((index[summed], middle[summed], half[summed]))
             split = ~(bounded | summed)
-            index, call = np.tile(index[split], 2), np.tile(call[split], 2)
+            index = np.tile(index[split], 2)
             low, high = (np.concatenate(ends) for ends in
                          ((low[split], middle[split]), (middle[split], high[split])))
-        return _sums(f, growth_of, [np.concatenate(column) for column in zip(*accepted, strict=True)], log_error)
+        index, middle, half = (np.concatenate(column) for column in zip(*accepted, strict=True))
+        return _sums(f, (levels[index], kinds[index]), (index % n, middle, half), log_error)
 
 
-def _ends(f: _ReleaseIntegrand, start: FloatArray, end: FloatArray, growth: FloatArray) -> FloatArray:
-    """Logarithms of what is left beyond the cells: rows of errors of both signs, and of what adds only."""
-    remainder = np.full((2, start.size), -math.inf)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        v, excess = f.odds(start, growth)[2:]
-        largest = f.log_value(v, excess, v > 1.0) * (1.0 - 1e-13)
-        mass = np.logaddexp(special.log_ndtr(start), math.log(f.q) + special.log_ndtr(start - f.a))
-        beyond = 1e-12 * (1.0 + np.abs(growth) + f.q / f.q_inner * np.abs(f.odds(end, growth)[0]))  # v at the end
-        after = np.log(beyond) + special.log_ndtr(np.log(beyond) / f.b + 0.5 * f.b)
-    remainder[1] = np.logaddexp(np.where(v > 0.0, largest + mass * (1.0 - 1e-13), -math.inf),
-                           np.where(np.isfinite(end), after, -math.inf)) + 1e-9
+def _ends(
+    f: _ReleaseIntegrand, epsilon: FloatArray, levels: FloatArray, kinds: Any, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Logarithms of what is beside the cells: rows of errors of both signs, and of what adds only."""
+    n = epsilon.size
+    remainder = np.full((2, n), -math.inf)
+    top = f.crossing(epsilon, 1.0)
+    y = np.exp(f.a * top - 0.5 * f.a**2)
+    shift = 16.0 * UNIT_ROUNDOFF * (np.abs(top) + f.a + (1.0 + np.abs(f.a * top) + 1.0 / y) / f.a)
+    split = math.log(f.a / f.q_inner) + 2.0 * np.log(shift) + f.log_density(top - shift, top + shift, _ABOVE)
+    remainder[0] = np.where(np.isfinite(top), split, -math.inf)
+    if f.symmetric:
+        end = high[n:]
+        v, excess = f.odds(end, levels[n:], _RISING)[2:]
+        beyond = (special.log_ndtr(-end) + f.log_value(v, excess, _RISING)) * (1.0 - 1e-13)
+        remainder[1] = np.logaddexp(*np.split(beyond + f.log_weight(levels[n:], _RISING), 2)) + 1e-9
+        return remainder
+    start, end = low[:n], f.crossing(epsilon, 0.0)
+    v, excess = f.odds(start, epsilon, _ABOVE)[2:]
+    largest = f.log_value(v, excess, np.where(v > 1.0, _ABOVE, _BELOW)) * (1.0 - 1e-13)
+    before, behind = (
+        np.logaddexp(special.log_ndtr(x), math.log(f.q) + special.log_ndtr(y)) * (1.0 - 1e-13)
+        for x, y in ((start, start - f.a), (-end, f.a - end))
+    )  # masses of p_1
+    g, d = f.odds(end, epsilon, _BELOW)[:2]
+    beyond = 1e-12 * (1.0 + (np.abs(np.expm1(epsilon)) + f.q * np.abs(g)) / f.q_inner) / d  # v at the end
+    after = np.log(beyond) + special.log_ndtr(np.log(beyond) / f.b + 0.5 * f.b) + behind
+    remainder[1] = np.logaddexp(np.where(v > 0.0, largest + before, -math.inf),
+                                np.where(np.isfinite(end), after, -math.inf)) + 1e-9
     return remainder
 
 
@@ -253,15 +323,16 @@ def _log_sums(index: Any, logs: FloatArray, n: int) -> FloatArray:
 
 
 def _sums(
-    f: _ReleaseIntegrand, growth_of: FloatArray, cells: list[Any], log_error: FloatArray
+    f: _ReleaseIntegrand, integrands: tuple[Any, Any], cells: tuple[Any, ...], log_error: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of log I by the sums over the nodes of all cells."""
-    index, middle, half, call = cells
-    n = growth_of.size
+    level, kind = integrands
+    index, middle, half = cells
+    n = log_error.shape[1]
     nodes, _, weights = gauss_legendre(_NODES)
     x = middle[:, None] + half[:, None] * (2.0 * nodes - 1.0)
     shifted = np.broadcast_to(4.0 * UNIT_ROUNDOFF * (np.abs(middle) + half)[:, None], x.shape)
-    logs, errors = f.log_terms(x, shifted, growth_of[index][:, None], call[:, None])
+    logs, errors = f.log_terms(x, shifted, level[:, None], kind[:, None])
     logs = logs + np.log(2.0 * half[:, None] * weights)
     top = np.full(n, -math.inf)
     np.maximum.at(top, index, logs.max(axis=1, initial=-math.inf))

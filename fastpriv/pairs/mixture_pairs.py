@@ -201,4 +201,4 @@ def _sampled_gaussian(pair: MixturePair) -> SampledPair | None:
     if not (_RATIOS[0] <= quotient <= _RATIOS[1] and _RATES[0] <= rate <= _RATES[1]):
         return None
     small, large = doubles_around(1 / quotient)
-    return SampledPair(doubles_around(quotient), (large, small), rate, removes)
+    return SampledPair(doubles_around(quotient), (large, small), (rate, rate), "remove" if removes else "add")

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -70,18 +70,19 @@ class SampledPair:
     """A Gaussian mechanism of one record that is sampled with a rate.
 
     ``ratio`` is the distance of the means over sigma, between two doubles, ``sigma`` its inverse likewise, from the
-    largest; ``removes`` says whether P is the mixture.
+    largest, ``rate`` between two as well. The pair is the mixture against the noise (``remove``), the noise against the
+    mixture (``add``), or has the curve of the first in both orders (``symmetric``).
     """
 
-    ratio: tuple[float, float]
-    sigma: tuple[float, float]
-    rate: float
-    removes: bool
+    ratio: Bounds
+    sigma: Bounds
+    rate: Bounds
+    order: Literal["remove", "add", "symmetric"]
 
     @property
     def exact(self) -> bool:
-        """Whether the ratio is a double."""
-        return self.ratio[0] == self.ratio[1]
+        """Whether ratio, sigma and rate are doubles."""
+        return all(low == high for low, high in (self.ratio, self.sigma, self.rate))
 
 
 class FrozenRecord(ValueObject):

@@ -30,14 +30,15 @@ from typing import Any
 
 import numpy as np
 
+from ..base.exact_linear_algebra import square_root_enclosure
 from ..base.inverse import bisect
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from .log_bounds import LogBounds
-from .protocol import USUAL_WIDTH, Bounds, DominatingPair, FrozenRecord
+from .protocol import USUAL_WIDTH, Bounds, DominatingPair, FrozenRecord, SampledPair
 
 __all__ = [
     "AddedCurve", "CompositionBase", "LabelledPair", "LaplaceBase", "LogCurvePair", "PairBase",
-    "SampledCurve", "whole",
+    "SampledCurve", "log_ends", "whole",
 ]
 
 Bracket = tuple[FloatArray, FloatArray]  # logarithms, from below and from above
@@ -52,6 +53,14 @@ _HALVINGS = 64  # of the bracket of the end of a curve
 _MOST_CLOSED = 4  # closed forms of a curve that may be evaluated at very many levels
 # bound: proved - the least rate of an upper bound: curves rise with the rate
 _LEAST_RATE = 1e-300
+# bound: none - ratios of distance and sigma, and rates, outside of which symmetric pairs are like other curves
+_RATIOS, _RATES = (1e-3, 4e3), (1e-30, 1.0 - 1e-9)
+
+
+def log_ends(x: Ends) -> Ends:
+    """Of the logarithm of numbers between two."""
+    low, high = (math.log(item) if item > 0.0 else -math.inf for item in x)
+    return next_below(low, 2), min(next_above(high, 2), 0.0) if x[1] < 1.0 else (0.0 if x[1] == 1.0 else high)
 
 
 def _rounded_outward(lower: Any, upper: Any, roundings: float) -> Bracket:
@@ -80,6 +89,20 @@ class LogCurvePair(DominatingPair):
         if len(bases) > _MOST_CLOSED or not all(getattr(item, "is_closed_form", False) for item in bases):
             return USUAL_WIDTH
         return _LEAST_WIDTH if any(isinstance(entry, LaplaceBase) for entry in bases) else _SMALL_WIDTH
+
+    @property
+    def sampled_gaussian(self) -> SampledPair | None:
+        """The parameters where both curves are that of a sample with normal noise."""
+        curve = self.forward
+        if not isinstance(curve, SampledCurve) or curve != self.backward or curve.weights != (log_ends(curve.rate),):
+            return None
+        square = getattr(curve.bases[0], "pair", self).squared_gaussian_distance
+        if square is None or curve.first or curve.second:
+            return None
+        low, high = square_root_enclosure((square, square))
+        if not (_RATIOS[0] <= low and high <= _RATIOS[1] and _RATES[0] <= curve.rate[0] and curve.rate[1] <= _RATES[1]):
+            return None
+        return SampledPair((low, high), (next_above(1.0 / low), next_below(1.0 / high)), curve.rate, "symmetric")
 
     def log_delta(self, epsilon: FloatArray) -> LogBounds:
         """Bounds of the logarithm."""

@@ -31,7 +31,6 @@ NOISE = GaussianMechanism(1.0, 1.0)
     (lambda: FixedSizeSampled(NOISE, 1, 0), "size must be at least 2"),
     (lambda: FixedSizeSampled(NOISE, 10, 2, 1), "replacement must be True or False; got 1"),
     (lambda: FixedSizeSampled(NOISE, 10, 2000, True), "sample must be an integer of at least 0 and at most 1000"),
-    (lambda: FixedSizeSampled(LaplaceMechanism(1.0), 10, 2, True), "base must have normal or geometric noise"),
     (lambda: FixedSizeSampled(([0.5, 0.5], [0.25, 0.75]), 10, 2), "base must have noise on the line"),
     (lambda: TruncatedPoissonSampled(NOISE, 10, 0.5, 11), "cap must be an integer of at least 1 and at most 10"),
     (lambda: TruncatedPoissonSampled(NOISE, 10, -0.5, 5), "rate must be between 0 and 1; got -0.5"),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, RandomizedResponse, compose
+from fastpriv.composition.two_sampled_gaussians import two_release_bounds
 from fastpriv.mechanisms import DiscreteLaplace, GeometricMechanism
 from fastpriv.pairs import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
 from fastpriv.pairs.binomials import overflow
@@ -237,16 +238,140 @@ def test_fixed_size_is_not_poisson():
     inside(other.delta(1.0), 2.7e-4, 2)
 
 
+# (sigma, size, sample) of two steps, epsilon, log delta of the symmetric pairs by oracles.sampled.symmetric_two_steps
+TWO_STEPS = [
+    ((2.0, 64, 8), (2.0, 64, 8), 0.0, "-2.5120685615748115283"),
+    ((2.0, 64, 8), (2.0, 64, 8), 1.0, "-6.6795173300535701553"),
+    ((2.0, 64, 8), (2.0, 64, 8), 8.0, "-39.935835200274924128"),  # 70 digits
+    ((0.5, 10, 1), (0.5, 10, 1), 3.0, "-2.0472801676380330601"),
+    ((5.0, 10, 9), (5.0, 10, 9), 1.0, "-4.7413775578479654183"),
+    ((5.0, 10000, 1), (5.0, 10000, 1), 1e-4, "-12.827718756877999974"),
+    ((1.0, 2, 1), (1.0, 2, 1), 0.25, "-0.70128350837621714304"),
+    ((0.001, 100, 3), (0.001, 100, 3), 1.0, "-2.8285243545700845379"),
+    ((1000.0, 10, 3), (1000.0, 10, 3), 0.0015, "-11.23494712209631729"),
+    ((1.0, 1000, 10), (3.0, 50, 4), 0.5, "-7.1854274947330840452"),
+    ((1.0, 10**12, 1), (1.0, 10**12, 1), 0.0, "-27.361936609399066453"),  # 40 digits
+]
+
+
+def replaced(sigma, size, sample):
+    return FixedSizeSampled(GaussianMechanism(sigma, 1.0), size, sample, relation="replace_one")
+
+
+@pytest.mark.parametrize(("first", "second", "epsilon", "truth"), TWO_STEPS)
+def test_two_steps_of_replaced_records(first, second, epsilon, truth):
+    """The composition of the curves of one step, in both orders of the steps."""
+    pairs = [replaced(*item)._bounding_pairs().dominating[0] for item in (first, second)]
+    for both in (pairs, pairs[::-1]):
+        found = two_release_bounds(both, np.array([epsilon]))
+        with mp.workdps(30):
+            assert found.lower[0] <= mp.mpf(truth) <= found.upper[0]
+        assert found.upper[0] - found.lower[0] <= 5e-13 * (1.0 - found.upper[0])
+
+
+def test_answers_of_two_steps_of_replaced_records():
+    """That composition from above, in both directions alike, and one data set each from below."""
+    steps = compose(replaced(2.0, 64, 8), 2)
+    for direction in ("forward", "backward"):
+        found = steps.log_delta(1.0, direction=direction)
+        assert "integral of the curve of one release" in found.method
+        assert 0.0 <= found.upper + 6.6795173300535701 <= 1e-12
+        assert abs(found.lower - math.log(1.20559e-3)) < 1e-5
+
+
 @pytest.mark.slow
-def test_two_steps_of_replaced_records():
-    """Bounds of two steps: the composition of the curve of one from above, one data set each from below."""
-    steps = compose(FixedSizeSampled(GaussianMechanism(2.0, 1.0), 64, 8, relation="replace_one"), 2)
-    for epsilon, least in ((1.0, 1.20559e-3),):
-        found = steps.delta(epsilon)
-        truth = oracle.symmetric_two_steps(2, mp.mpf(1) / 8, epsilon)
-        assert truth <= found.upper <= truth * (1 + 1e-7), (found, truth)
-        inside(found, least, 6)
-        assert abs(found.lower / least - 1) < 1e-5
+@pytest.mark.parametrize(("first", "second", "epsilon", "truth"), TWO_STEPS[1::3])
+def test_truth_of_two_steps_of_replaced_records(first, second, epsilon, truth):
+    with mp.workdps(30):
+        pairs = [(mp.mpf(sample) / size, 2 / mp.mpf(sigma)) for sigma, size, sample in (first, second)]
+        assert abs(mp.log(oracle.symmetric_two_steps(*pairs, epsilon)) - mp.mpf(truth)) <= 1e-18
+
+
+def test_two_steps_far_away():
+    """log delta falls far below doubles, rates and ratios beyond the range of the integral are left to others."""
+    pair = replaced(2.0, 64, 8)._bounding_pairs().dominating[0].repeated(2)
+    found = two_release_bounds([pair], np.array([40.0, 300.0]))
+    single = pair.log_delta(np.array([40.0, 300.0]))
+    assert (found.lower >= single.upper).all()  # two steps tell more than one
+    assert (found.upper - found.lower <= 1e-12 * abs(found.upper)).all()
+    assert found.upper[1] < -700.0
+    assert two_release_bounds([pair], np.array([301.0])) is None
+    for other in (replaced(1e-4, 64, 8), replaced(1e4, 64, 8)):
+        assert other._bounding_pairs().dominating[0].sampled_gaussian is None
+    assert FixedSizeSampled(LaplaceMechanism(1.0), 9, 2, relation="replace_one")._bounding_pairs().dominating[
+        0].sampled_gaussian is None
+    poisson = compose(PoissonSampled(GaussianMechanism(2.0, 1.0), 0.125)).forward_pairs.dominating
+    assert two_release_bounds([*poisson, pair.repeated(1)], np.zeros(1)) is None
+    other = two_release_bounds([poisson[0].repeated(2)], np.array([40.0, 300.0]))
+    assert (other.lower <= found.upper).all()  # the removal of a record, with the same curve of one step
+    assert (other.upper - other.lower <= 1e-12 * abs(other.upper)).all()
+    many = two_release_bounds([replaced(5.0, 10000, 1)._bounding_pairs().dominating[0].repeated(2)],
+                              np.linspace(0.0, 300.0, 17))
+    assert (many.upper - many.lower <= 1e-12 * abs(many.upper)).all()
+
+
+@pytest.mark.parametrize(("relation", "distance"), [("replace_one", 2.0), ("zero_out", 1.0)])
+def test_all_records_drawn(relation, distance):
+    """Then a record is shifted by one distance, and any number of steps is exact."""
+    for kind, count in ((GaussianMechanism, 3), (LaplaceMechanism, 1)):
+        found = compose(FixedSizeSampled(kind(2.0, 1.0), 9, 9, relation=relation), count).delta([0.1, 0.4])
+        truth = compose(kind(2.0, distance), count).delta([0.1, 0.4])
+        assert (found.lower <= truth.upper).all()
+        assert (truth.lower <= found.upper).all()
+        assert (found.upper - found.lower <= 1e-12 * found.upper).all()
+
+
+def laplace_shifts(size, sample, step):
+    weights = [mp.mpf(math.comb(sample, j)) * (size - 1) ** (sample - j) / mp.mpf(size) ** sample
+               for j in range(sample + 1)]
+    result = {}
+    for j, weight in enumerate(weights):
+        result[j * step] = result.get(j * step, 0) + weight
+    return result
+
+
+@pytest.mark.parametrize(("loss", "size", "sample"), [(0.5, 4, 3), (0.125, 100, 10), (2.0, 2, 2), (1.0, 50, 1)])
+def test_laplace_noise_with_replacement(loss, size, sample):
+    """Concrete data sets, means j (x - y) against j (x' - y) of j draws, lie below the upper bound."""
+    epsilon = np.array([0.0, 0.4])
+    noise = LaplaceMechanism(1.0 / loss)
+    for relation, other in (("add_or_remove", None), ("replace_one", -1), ("zero_out", 0)):
+        release = compose(FixedSizeSampled(noise, size, sample, True, relation))
+        for direction in ("forward", "backward"):
+            found = release.delta(epsilon, direction=direction)
+            for level, low, high in zip(epsilon, found.lower, found.upper, strict=True):
+                alpha, truths = mp.exp(mp.mpf(float(level))), []
+                for x, y in ((2, 0),) if other is None else ((1 - y, other - y) for y in (-1, 0, 1)):
+                    sides = [laplace_shifts(size, sample, step * mp.mpf(loss)) for step in (x, y)]
+                    truths.append(oracle.laplace_mixture_delta(*sides[:: 1 if direction == "forward" else -1], alpha))
+                assert low * (1 - 1e-14) <= max(truths) <= high * (1 + 1e-14), (relation, direction, level)
+
+
+def test_laplace_noise_with_replacement_one_draw():
+    """One draw with replacement is one without."""
+    noise = LaplaceMechanism(2.0)
+    for relation in ("add_or_remove", "replace_one"):
+        steps = (FixedSizeSampled(noise, 10, 1, flag, relation) for flag in (True, False))
+        again, once = (compose(step).delta([0.0, 0.25]) for step in steps)
+        assert np.allclose(again.upper, once.upper, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_two_steps_of_laplace_noise_with_replacement():
+    """Masses of cells of the line, a function of the release, tell less: their composition lies below."""
+    size, sample, loss = 4, 3, 0.5
+    steps = compose(FixedSizeSampled(LaplaceMechanism(1.0 / loss), size, sample, True), 2)
+    edges = np.concatenate([[-np.inf], np.linspace(-6.0, 12.0, 400), [np.inf]])
+    cells = [sum(float(w) * np.diff(np.where(edges < m, 0.5 * np.exp(np.minimum(edges - m, 0.0)),
+                                             1.0 - 0.5 * np.exp(np.minimum(m - edges, 0.0))))
+                 for m, w in side.items()) for side in (
+                     {float(m): w for m, w in laplace_shifts(size, sample, 2 * loss).items()}, {0.0: 1.0})]
+    for direction in ("forward", "backward"):
+        p, q = cells if direction == "forward" else cells[::-1]
+        found = steps.delta(0.3, direction=direction)
+        truth = np.maximum(np.outer(p, p) - math.exp(0.3) * np.outer(q, q), 0.0).sum()
+        assert found.lower <= truth * (1 + 1e-3)
+        assert found.upper >= truth
 
 
 def test_worst_pair_of_one_step_is_not_that_of_two():

@@ -130,13 +130,13 @@ def test_other_contours_overlap(monkeypatch, sigma, rate, count, direction):
 
 
 def test_other_steps_are_left_to_others():
-    assert steps_of([(1.0, 0.01, 1)])[0].sampled_gaussian.rate == 0.01
+    assert steps_of([(1.0, 0.01, 1)])[0].sampled_gaussian.rate == (0.01, 0.01)
     group = compose(PoissonSampledGaussian(1.0, 0.01, group_size=2)).forward_pairs.dominating[0]
     rounded = compose((GaussianMixture([0.9, 0.1 + 1e-16], [0.0, 1.0], 1.0), GaussianMixture.single(0.0, 1.0)))
     exact = compose((GaussianMixture([0.25, 0.75], [1.0, 0.0], 1.0), GaussianMixture.single(0.0, 1.0)))
     assert group.sampled_gaussian is None
     assert rounded.forward_pairs.dominating[0].sampled_gaussian is None
-    assert exact.forward_pairs.dominating[0].sampled_gaussian.rate == 0.25
+    assert exact.forward_pairs.dominating[0].sampled_gaussian.rate == (0.25, 0.25)
     mixed = (*steps_of([(1.0, 1e-4, 1)]), *steps_of([(1.0, 1e-4, 1)], "backward"))
     assert two_release_bounds(mixed, np.zeros(1)) is None
     assert small_rate_bounds(mixed, np.zeros(1)) is None

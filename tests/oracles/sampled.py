@@ -9,8 +9,8 @@ from math import comb
 import mpmath as mp
 
 __all__ = [
-    "all_data_sets", "binomial_tail", "composed_atoms", "geometric_noise", "hockey_stick", "laplace_poisson",
-    "mixture_delta", "overflow_rate", "symmetric_two_steps",
+    "all_data_sets", "binomial_tail", "composed_atoms", "geometric_noise", "hockey_stick", "laplace_mixture_delta",
+    "laplace_poisson", "mixture_delta", "overflow_rate", "symmetric_two_steps",
 ]
 
 
@@ -158,27 +158,70 @@ def overflow_rate(size, rate, cap):
     return mp.fsum(q * cap * t / (c + 1) for c, t in zip(range(cap, n + 1), terms, strict=True)) / mp.fsum(terms)
 
 
-def symmetric_two_steps(sigma, rate, epsilon):
-    """Two steps of the symmetric pair of the curve of (1 - q) N(0) + q N(2) against N(0), by one integral."""
-    s, q, e = mp.mpf(sigma), mp.mpf(rate), mp.mpf(epsilon)
+def symmetric_two_steps(first, second, epsilon, digits=30):
+    """Delta of two releases (rate q, distance a over sigma) of symmetric pairs, by the best test of the second release
+    after each outcome of the first: no curve is used, only the masses of the outcomes.
 
-    def curve(level):  # at any level
-        if level < 0:
-            return 1 - mp.e**level + mp.e**level * curve(-level)
-        x = mp.log(1 + (mp.e**level - 1) / q)
-        return q * (mp.ncdf(1 / s - x * s / 2) - mp.e**x * mp.ncdf(-1 / s - x * s / 2))
+    An outcome is (x, +) with the densities (1 - q) phi(x) + q phi(x - a) and phi(x), x > a/2, (x, -) with both swapped,
+    or one with what is left of the probability on both sides.
+    """
+    with mp.workdps(digits):
+        (q, a), (r, b) = (tuple(mp.mpf(x) for x in one) for one in (first, second))
+        level = mp.exp(mp.mpf(epsilon))
 
-    def loss(x):
-        return mp.log(1 - q + q * mp.exp((2 * x - 2) / s**2))
+        def crossing(rate, distance, ratio):
+            return mp.log(1 + (ratio - 1) / rate) / distance + distance / 2
 
-    def density(x):
-        return mp.npdf(x, 0, s)
+        def between(low, high, mean):
+            return (mp.erfc((low - mean) / mp.sqrt(2)) - mp.erfc((high - mean) / mp.sqrt(2))) / 2
 
-    atom = (1 - q) * (1 - 2 * mp.ncdf(-1 / s))
-    total = atom * curve(e)
-    knots = [mp.mpf(1) + k * s for k in (0, 1, 2, 3, 4, 6, 8, 12, 16)]
-    turn = 1 + s**2 / 2 * mp.log((mp.e**e - 1 + q) / q)  # where loss = epsilon
-    knots = sorted({*knots, turn})
-    total += mp.quad(lambda x: density(x) * mp.exp(loss(x)) * curve(e - loss(x)), knots)
-    total += mp.quad(lambda x: density(x) * curve(e + loss(x)), knots)
-    return total
+        def gained(c):
+            """P(S) - c Q(S) of the second release, S where its likelihood ratio is above c."""
+            start, end = crossing(r, b, max(c, 1)), mp.inf
+            larger, smaller = ((1 - r) * between(start, end, 0) + r * between(start, end, b), between(start, end, 0))
+            total = larger - c * smaller
+            if c < 1:
+                start, end = b / 2, crossing(r, b, 1 / c)
+                smaller = between(start, end, 0)
+                larger = (1 - r) * smaller + r * between(start, end, b)
+                total += smaller - c * larger + (1 - c) * (1 - r) * between(-b / 2, b / 2, 0)
+            return total
+
+        def ratio(x):
+            return 1 - q + q * mp.exp(a * x - a * a / 2)
+
+        def density(x):
+            return mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi)
+
+        turn, start = crossing(q, a, level), a / 2
+        steps = [side * mp.mpf(2) ** j for j in range(-9, 6, 2) for side in (-1, 1)]
+        knots = {x for centre in (start, turn, a) for x in (centre, *(centre + step for step in steps)) if x >= start}
+        total = (1 - q) * between(-start, start, 0) * gained(level)
+        total += mp.quad(lambda x: density(x) * ratio(x) * gained(level / ratio(x)), sorted(knots))
+        knots = sorted(x for x in knots if x <= start + 40)
+        return total + mp.quad(lambda x: density(x) * gained(level * ratio(x)), knots)
+
+
+def laplace_mixture_delta(p, q, alpha, digits=50):
+    """Integral of (P - alpha Q)^+ of two mixtures of Laplace distributions of scale 1, {mean: weight}, in closed form
+    on every interval between means, where both densities are sums of e^x and e^-x.
+    """
+    with mp.workdps(digits):
+        ends = sorted({*p, *q})
+        total = mp.mpf(0)
+        for low, high in zip([-mp.inf, *ends], [*ends, mp.inf], strict=True):
+            up = down = mp.mpf(0)  # factors of e^x and e^-x
+            for side, sign in ((p, 1), (q, -alpha)):
+                for mean, weight in side.items():
+                    if mean <= low:
+                        down += sign * weight * mp.exp(mean) / 2
+                    else:
+                        up += sign * weight * mp.exp(-mean) / 2
+            cuts = [low, high]
+            if up * down < 0 and low < mp.log(-down / up) / 2 < high:
+                cuts.insert(1, mp.log(-down / up) / 2)
+            for start, end in itertools.pairwise(cuts):
+                parts = [factor * (mp.exp(b) - mp.exp(a)) for factor, a, b in ((up, start, end), (down, -end, -start))
+                         if factor]  # the other one is infinite at an infinite end
+                total += max(mp.fsum(parts), 0)
+        return total
