@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from ..base.estimate import Estimate
 from ..composition.compositions import Composition, compose
 from ..composition.trade_off import true_positive_rate
 from .event_lists import composition_from_dp_events
 
-try:
+with explain_missing_package("CertifiedAccountant", "dp_accounting", "dp-accounting"):
     from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
-except ImportError:
-    raise BackendMissingError(
-        "CertifiedAccountant needs dp_accounting. Install it with: pip install dp-accounting"
-    ) from None
 
 __all__ = ["CertifiedAccountant"]
 

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from .differentiable import Setting, gradients, value
 
-try:
+with explain_missing_package("fastpriv.adapters.jax", "JAX", "jax"):
     import jax
     import jax.numpy as jnp
-except ImportError:
-    raise BackendMissingError("fastpriv.adapters.jax needs JAX. Install it with: pip install jax") from None
 
 __all__ = ["divergence"]
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from .differentiable import gradients, value
 
-try:
+with explain_missing_package("fastpriv.adapters.torch", "PyTorch", "torch"):
     import torch
     from torch.distributions import MixtureSameFamily, Normal
     from torch.distributions.kl import register_kl
-except ImportError:
-    raise BackendMissingError("fastpriv.adapters.torch needs PyTorch. Install it with: pip install torch") from None
 
 __all__ = ["divergence"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import validate
-from .errors import BackendMissingError, DomainError
+from .errors import BackendMissingError, DomainError, explain_missing_package
 from .escaping import escape_invisible
 from .files import atomic_write, check_writable_file, json_safe, write_csv, write_csv_rows
 from .numerics import rounded_down, rounded_up
@@ -163,10 +163,8 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: st
 
 def pandas(function: str) -> Any:
     """Return the module pandas, or raise an error that says how to install it."""
-    try:
+    with explain_missing_package(function, "pandas", "pandas"):
         import pandas
-    except ImportError:
-        raise BackendMissingError(f"{function} needs pandas. Install it with: pip install pandas") from None
     return pandas
 
 

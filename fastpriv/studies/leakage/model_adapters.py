@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
-from ...base.errors import BackendMissingError, DomainError, ShapeError
+from ...base.errors import DomainError, ShapeError, explain_missing_package
 from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
 from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
@@ -193,10 +193,6 @@ class TorchModel:
 
 def _torch() -> Any:
     """PyTorch, which may not be installed."""
-    try:
+    with explain_missing_package("TorchModel", "PyTorch", "'fastpriv[networks]'"):
         import torch
-    except ImportError:
-        raise BackendMissingError(
-            "TorchModel needs PyTorch. Install it with: pip install 'fastpriv[networks]'"
-        ) from None
     return torch

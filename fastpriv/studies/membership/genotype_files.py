@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base import validate
-from ...base.errors import BackendMissingError, DomainError
+from ...base.errors import DomainError, explain_missing_package
 from ...base.numerics import FloatArray
 
 __all__ = ["ABSENT", "BLOCK_ATTRIBUTES", "GenotypeBlock", "bed_blocks", "damaged_file", "vcf_blocks"]
@@ -37,8 +37,8 @@ _FAM_COLUMNS = 6  # family, person, father, mother, sex, phenotype
 _VCF_COLUMNS = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
 _VCF_CHROMOSOME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")  # section 1.4.7
 _VCF_FORMAT = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*(:[A-Za-z_][0-9A-Za-z_.]*)*")  # section 1.6.2
-# Remedy where a reader is missing.
-_EXTRA = "Install it with: pip install 'fastpriv[genotypes]'"
+# The extra that has both readers.
+_EXTRA = "'fastpriv[genotypes]'"
 
 
 class GenotypeBlock(NamedTuple):
@@ -111,10 +111,8 @@ def damaged_file(file: Path, fault: Exception) -> DomainError:
 
 def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBlock]]:
     """People and blocks of a PLINK file, whose two bits a genotype bed-reader turns into copies of A1."""
-    try:
+    with explain_missing_package("read_panel", f"bed-reader for {str(file)!r}", _EXTRA):
         from bed_reader import open_bed
-    except ImportError:
-        raise BackendMissingError(f"read_panel needs bed-reader for {str(file)!r}. {_EXTRA}") from None
     for ending in (".bim", ".fam"):
         if not file.with_suffix(ending).is_file():
             raise FileNotFoundError(
@@ -192,10 +190,8 @@ def _table(file: Path, width: int, columns: tuple[int, ...]) -> tuple[list[str],
 
 def vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], Iterator[GenotypeBlock]]:
     """People and blocks of variant calls, which cyvcf2 reads one site at a time."""
-    try:
+    with explain_missing_package("read_panel", f"cyvcf2 for {str(file)!r}", _EXTRA):
         from cyvcf2 import VCF
-    except ImportError:
-        raise BackendMissingError(f"read_panel needs cyvcf2 for {str(file)!r}. {_EXTRA}") from None
     chromosomes = _check_records(file)
     try:
         calls = VCF(str(file))
