@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "CellType", "Table", "aligned", "bracket_texts", "html_table", "pandas", "pyarrow", "table_path", "write_table",
+    "CellType", "Table", "aligned", "bounded_cells", "bounded_names", "bracket_texts", "html_table", "pandas",
+    "pyarrow", "table_path", "write_table",
 ]
 
 # What the cells of a column are: "category" is text of which Parquet stores each distinct one once. The type of a
@@ -147,6 +148,16 @@ def aligned(rows: Sequence[Sequence[str]], *, left: int | None = None, indent: s
 def bracket_texts(value: float, lower: float, upper: float, digits: int) -> tuple[str, str, str]:
     """Return a number and its bounds as texts of so many significant digits, the bounds rounded outward."""
     return f"{value:.{digits}g}", rounded_down(lower, digits), rounded_up(upper, digits)
+
+
+def bounded_names(names: Iterable[str]) -> list[str]:
+    """Return the columns of numbers with their bounds, which have ``_lower`` and ``_upper`` after the name."""
+    return [name + end for name in names for end in ("", "_lower", "_upper")]
+
+
+def bounded_cells(estimates: Iterable[Any]) -> list[float | None]:
+    """Return the cells of these columns: those of each Estimate, or None where there is none."""
+    return [cell for number in estimates for cell in ((None,) * 3 if number is None else number.floats())]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

@@ -46,7 +46,7 @@ from ...base.numerics import LOG_2, SQRT_LOG_2_ABOVE, BoolArray, FloatArray, Int
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
 from ...base.store import ResultStore
-from ...base.table import CellType, Table
+from ...base.table import CellType, Table, bounded_cells, bounded_names
 from ...base.version import VERSION
 from ...channels import SubsetLikelihood
 from ...mechanisms import BatchGradient
@@ -292,27 +292,19 @@ class LeakageStudy(Table, Result):
     examples: tuple[ReconstructionExample, ...] = ()
 
     def __getitem__(self, label: str) -> LeakageOutcome:
-        for outcome in self.outcomes:
-            if outcome.label == label:
-                return outcome
-        raise DomainError(
-            f"label must be one of the protections of the study; got {validate.shown(label)}. They are "
-            f"{', '.join(item.label for item in self.outcomes)}."
-        )
+        outcomes = {outcome.label: outcome for outcome in self.outcomes}
+        return outcomes[validate.choice("label", label, tuple(outcomes))]
 
     def column_types(self) -> dict[str, CellType]:
         """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
-        numbers = (name + end for name in _NUMBERS for end in ("", "_lower", "_upper"))
-        return dict.fromkeys(("protection", *numbers, "remark"), "")
+        return dict.fromkeys(("protection", *bounded_names(_NUMBERS), "remark"), "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a protection; None where something is not known."""
         table = []
         for outcome in self.outcomes:
             numbers = outcome_numbers(outcome)
-            result = (numbers.get(name) for name in _NUMBERS)
-            cells = [cell for number in result for cell in ((None,) * 3 if number is None else number.floats())]
-            table.append((outcome.label, *cells, outcome.remark))
+            table.append((outcome.label, *bounded_cells(map(numbers.get, _NUMBERS)), outcome.remark))
         return table
 
     def metadata(self) -> dict[str, Any]:

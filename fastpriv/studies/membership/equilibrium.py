@@ -36,7 +36,7 @@ from ...base.values import distinct_rows
 from ...capacity import rate_distortion
 from ...channels import Channel
 from .classes import MembershipClasses, membership_classes
-from .panels import Panel, member_frequencies
+from .panels import Panel, member_frequencies, released_array
 from .priors import MembershipPrior
 from .releases import SimulatedReleases
 
@@ -145,12 +145,7 @@ class MembershipEquilibrium(Result):
         >>> game.scores([1.0]).round(6)
         array([1., 0., 1.])
         """
-        r = validate.real("released", released, "finite numbers", np.isfinite)
-        if r.shape[-1:] != self.releases.shape[1:]:
-            raise ShapeError(
-                f"released must have {self.releases.shape[1]} entries a release; got shape {r.shape}. Pass what "
-                "simulate gives."
-            )
+        r = released_array(released, self.panel.n_attributes)
         classes = _frequency_classes(self.panel, self.prior)
         cells = np.asarray(self.channel.matrix(), dtype=float)
         marginals = (cells.T @ classes.joint(classes.member)) / (classes.weights @ cells)[:, None]
@@ -217,7 +212,10 @@ def membership_equilibrium(
         )
     weights = attribute_weights_over_count(attribute_weights, panel.n_attributes)
     classes = _frequency_classes(panel, prior)
-    grid = _grid_of_releases(classes.frequencies)
+    values = [np.unique(column) for column in classes.frequencies.T]
+    cells = math.prod(len(column) for column in values)
+    validate.memory(f"grid of {cells} releases", 8 * cells * (len(values) + 6), "Take fewer attributes or people.")
+    grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(values))
     validate.memory(
         f"releases of {len(classes.weights)} x {len(grid)} cells", 60 * len(grid) * len(classes.weights),
         "Take fewer attributes or people.",
@@ -258,14 +256,6 @@ def _frequency_classes(panel: Panel, prior: MembershipPrior) -> MembershipClasse
         weights=classes.weights[order], frequencies=classes.frequencies[order], member=classes.member[:, order],
         other=classes.other[:, order],
     )
-
-
-def _grid_of_releases(frequencies: FloatArray) -> FloatArray:
-    """The product of the different frequencies of each attribute."""
-    values = [np.unique(column) for column in frequencies.T]
-    cells = math.prod(len(column) for column in values)
-    validate.memory(f"grid of {cells} releases", 8 * cells * (len(values) + 6), "Take fewer attributes or people.")
-    return np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(values))
 
 
 def _row_numbers(rows: Any, requested: Any) -> IndexArray:

@@ -316,22 +316,17 @@ def evaluate_attack(
             "for scores of other kinds."
         )
     outcomes = _Outcomes(x, b)
-    described: dict[str, Any] = {
-        "fpr": rate, "gamma": float(weights) if weights.ndim == 0 else weights, "confidence": level,
-        "releases": len(x), "members": int(b.sum()), "non_members": int((~b).sum()),
-    }
     result, remark = _tpr_at_fpr(outcomes, rate, level)
     advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
     if posterior:
         gains = _bwma_of_posteriors(x, b, weights.ravel(), level)
     else:
         gains = _best_threshold(outcomes, 1.0 - weights.ravel(), weights.ravel(), level, joint=True, name="BWMA")
-    bwma = gains[0] if weights.ndim == 0 else Estimate(
-        *(number.reshape(weights.shape) for number in gains.arrays()), kind=gains.kind, unit=gains.unit,
-        method=gains.method, confidence=level,
+    bwma = gains[np.arange(weights.size).reshape(weights.shape)]
+    return AttackEvaluation(
+        _pooled_auc(outcomes, level), result, advantage, bwma, rate, float(weights) if weights.ndim == 0 else weights,
+        level, len(x), int(b.sum()), int((~b).sum()), (remark,) if remark else (),
     )
-    remarks = (remark,) if remark else ()
-    return AttackEvaluation(_pooled_auc(outcomes, level), result, advantage, bwma, **described, remarks=remarks)
 
 
 def _bwma_of_posteriors(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:

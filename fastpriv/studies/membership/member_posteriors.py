@@ -157,9 +157,7 @@ def membership_posterior(
         "sweeps": validate.count("sweeps", sweeps, 16), "chains": validate.count("chains", chains, 1, _MOST_CHAINS),
         "temperatures": validate.count("temperatures", temperatures, 1, _MOST_CHAINS),
         "rng": rng,
-        "confidence": validate.scalar(
-            "confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1)
-        ),
+        "confidence": validate.open_probability("confidence", confidence),
     }
     people = model.n_people
     if method == "gibbs" or (method == "auto" and people > MAX_PEOPLE):

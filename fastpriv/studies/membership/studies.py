@@ -24,17 +24,11 @@ from ...base.files import writable_directory, write_picture, write_text
 from ...base.numerics import BoolArray, FloatArray
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
-from ...base.table import CellType, Table
+from ...base.table import CellType, Table, bounded_cells, bounded_names
 from ...report import Details, Pictures, TextTable, page
 from .attack_panels import attack_figure, roc_axes, roc_curves
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
-from .evaluation import (
-    AttackEvaluation,
-    RocCurve,
-    evaluate_attack,
-    mean_over_simulations,
-    roc_curve,
-)
+from .evaluation import AttackEvaluation, RocCurve, evaluate_attack, mean_over_simulations, roc_curve
 from .member_posteriors import BayesAttacker
 from .noises import Noise, NoNoise
 from .panels import Panel
@@ -114,10 +108,7 @@ class StudyOptions:
     def __post_init__(self) -> None:
         names = validate.sequence("attacks", self.attacks, "names of attacks")
         for name in names:
-            if not isinstance(name, str) or name not in _TITLES:
-                raise DomainError(
-                    f"attacks must be among {', '.join(_TITLES)}; got {validate.shown(name)}. Choose among these."
-                )
+            validate.choice("attacks", name, tuple(_TITLES))
         if not names:
             raise DomainError(f"attacks must name at least one attack; got none. Choose among {', '.join(_TITLES)}.")
         checked: dict[str, Any] = {"attacks": list(dict.fromkeys(names)), "clip": validate.flag("clip", self.clip)}
@@ -223,19 +214,12 @@ class AttackStudy(Table, Result):
 
     def column_types(self) -> dict[str, CellType]:
         """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
-        numbers = ("auc", "tpr_at_fpr", "advantage", "bwma", "utility_loss")
-        names = ("defence", "attack", *(name + end for name in numbers for end in ("", "_lower", "_upper")), "remark")
-        return dict.fromkeys(names, "")
+        numbers = bounded_names(("auc", "tpr_at_fpr", "advantage", "bwma", "utility_loss"))
+        return dict.fromkeys(("defence", "attack", *numbers, "remark"), "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row an attack on a defence; None where an attack does not apply."""
-        table = []
-        for outcome in self.outcomes:
-            cells = [
-                cell for number in outcome.numbers() for cell in ((None,) * 3 if number is None else number.floats())
-            ]
-            table.append((outcome.defence, outcome.attack, *cells, outcome.remark))
-        return table
+        return [(each.defence, each.attack, *bounded_cells(each.numbers()), each.remark) for each in self.outcomes]
 
     def remarks(self) -> dict[str, list[str]]:
         """The outcomes, as texts, of each remark."""

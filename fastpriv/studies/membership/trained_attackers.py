@@ -14,7 +14,8 @@ from ...base import parallel, random_streams, validate
 from ...base.errors import DomainError, explain_missing_package
 from ...base.numerics import BoolArray, FloatArray
 from ...base.random_streams import RNGLike
-from .attackers import Attacker, released_array, training_releases, unfitted
+from .attackers import Attacker, training_releases, unfitted
+from .panels import released_array
 
 __all__ = ["ClassifierAttacker"]
 
