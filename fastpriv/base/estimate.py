@@ -376,7 +376,8 @@ class Result:
                     continue
                 index, value, lower, upper = entry
                 shown = f"{name}{list(index)}" if index else name
-                rows.append([shown, *bracket_texts(value, lower, upper, 7), "" if item.unit == "1" else item.unit, item.kind])
+                unit = "" if item.unit == "1" else item.unit
+                rows.append([shown, *bracket_texts(value, lower, upper, 7), unit, item.kind])
         return html_table(["quantity", "value", "lower", "upper", "unit", "kind"], rows, type(self).__name__)
 
 

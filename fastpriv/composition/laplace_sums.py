@@ -53,6 +53,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from ..base.quadrature_rules import gauss_legendre
 from ..pairs.log_bounds import LogBounds
@@ -183,10 +184,7 @@ def _saddle_point(a: float, k: int, level: float, least: float) -> float:
 
     while slope(high) * k < level and high < 1e8:
         low, high = high, 4.0 * high
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if slope(middle) * k < level else (low, middle)
-    return float(np.float32(low))
+    return float(np.float32(bisect(lambda t: slope(t) * k >= level, low, high, 30)[0]))
 
 
 def _log_integrals(

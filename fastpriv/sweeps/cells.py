@@ -127,7 +127,7 @@ def _stack(quantity: SweepQuantity, batch: Batch) -> BatchOutcome:
     columns = {name: values for name, values in batch.columns.items() if name != REPLICATE}
     single = [name for name, values in columns.items() if name in (quantity.together or ()) or values.dtype == object]
     for cells in _groups([columns[name] for name in single], count):
-        fixed = {name: _plain(columns[name][cells[0]]) for name in single}
+        fixed = {name: columns[name][cells[:1]].tolist()[0] for name in single}
         _call(quantity, results, {k: v for k, v in columns.items() if k not in fixed}, fixed, cells)
     results.seconds[:] = (time.perf_counter() - start) / max(count, 1)
     return results.outcome(count)
@@ -252,7 +252,3 @@ def _error_text(error: BaseException) -> str:
     text = " ".join(str(error).split())
     text = text if isinstance(error, _OWN_ERRORS) else f"{type(error).__name__}: {text}"
     return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 3] + "..."
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -113,9 +113,7 @@ class SweepTable(Table):
     def metadata(self) -> dict[str, Any]:
         """Version, quantity, seed and the lengths of the axes, in plain types."""
         axes = [{"parameters": list(axis.columns), "length": axis.length} for axis in self.settings.axes]
-        return {
-            "fastpriv": __version__, "quantity": self.quantity, "seed": self.seed, "cells": len(self), "axes": axes,
-        }
+        return {"fastpriv": __version__, "quantity": self.quantity, "seed": self.seed, "cells": len(self), "axes": axes}
 
     def to_dict(self) -> dict[str, Any]:
         """Metadata and columns in plain types, for JSON; infinite numbers stay floats."""

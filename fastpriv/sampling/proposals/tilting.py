@@ -118,7 +118,7 @@ def hockey_stick_proposals(
 
 def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
     logs = np.log(p.weights) + proposal.log_bounds
-    return float(np.exp(logs - _log_total(logs)) @ proposal.exponents)
+    return float(np.exp(logs - log_sum_exp(logs)) @ proposal.exponents)
 
 
 def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.0) -> float:
@@ -159,13 +159,13 @@ class _ProposalSearch:
         """Active components once, then exponents and shares in turn while the bound falls."""
         pair, shift = self.pair, min(epsilon, _FARTHEST) - self.epsilon
         best = now = pair.tilted(self.log_shares + shift, self.tau)
-        least = _log_total(self.weights + now.log_bounds)
+        least = float(log_sum_exp(self.weights + now.log_bounds))
         if pair.has_remainder and self.tau is None:
             for _ in range(_SELECTIONS):
                 rows = leading_components(self.weights + now.log_bounds, self.size)
                 pair.reselect(now, rows)
                 now = now.replaced(rows, pair.tilted(self.log_shares + shift, None, rows))
-                total = _log_total(self.weights + now.log_bounds)
+                total = float(log_sum_exp(self.weights + now.log_bounds))
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
                 if gain < _MIN_GAIN or self.expired():
                     break
@@ -181,7 +181,7 @@ class _ProposalSearch:
                 break
             self.log_shares = new
             now = pair.tilted(self.log_shares + shift, now.tau, sufficient=least - _MARGIN - self.weights)
-            total = _log_total(self.weights + now.log_bounds)
+            total = float(log_sum_exp(self.weights + now.log_bounds))
             found_with = new if total < least else found_with
             best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
             if gain < _MIN_GAIN:
@@ -193,7 +193,7 @@ class _ProposalSearch:
     def _relax(self, now: TiltedNormals, shift: float) -> None:
         """Give negligible components the least exponents that keep them so: their shares go to others."""
         logs = self.weights + now.log_bounds
-        sufficient = _log_total(logs) - _MARGIN - self.weights
+        sufficient = log_sum_exp(logs) - _MARGIN - self.weights
         low = np.flatnonzero(now.log_bounds < sufficient)
         if low.size:
             new = self.pair.tilted(self.log_shares + shift, None, low, sufficient[low])
@@ -217,11 +217,6 @@ def _factors(mixture: GaussianMixture) -> FloatArray:
         return mixture.factors
     spread = _spread(mixture)[:1] if mixture.shared else _spread(mixture)
     return spread[:, :, None] * np.eye(mixture.dimension)
-
-
-def _log_total(logs: FloatArray) -> float:
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()))
 
 
 def _columns(values: FloatArray) -> FloatArray:

@@ -171,9 +171,7 @@ class Training:
         if size is not None:
             checked["batch_size"] = validate.count("batch_size", size)
         if rate is not None:
-            checked["rate"] = validate.scalar(
-                "rate", rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
-            )
+            checked["rate"] = validate.scalar("rate", rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 

@@ -596,12 +596,9 @@ class _MatchingProblem:
 
 def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
     """The gradient's layers."""
-    if not isinstance(model, LayeredModel):
-        raise DomainError(
-            f"model must be a SoftmaxRegression or a MultilayerPerceptron; got {validate.shown(model)}. The "
-            "intercepts of other models are unknown: pass labels."
-        )
-    return model.matrices(checked_weights(model, gradient, "gradient"))
+    remedy = "The intercepts of other models are unknown: pass labels."
+    validate.instance("model", model, LayeredModel, "a SoftmaxRegression or a MultilayerPerceptron", remedy)
+    return list(model.matrices(checked_weights(model, gradient, "gradient")))
 
 
 def _mean_probabilities(model: Any, weights: FloatArray | None, records: Any) -> FloatArray:

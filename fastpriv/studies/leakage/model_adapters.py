@@ -5,6 +5,7 @@ Notation: as the head of ``fastpriv.leakage``.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -58,22 +59,12 @@ class TorchModel:
     """
 
     def __init__(self, module: Any, n_features: int, n_classes: int, *, input_shape: Any = None) -> None:
-        import copy
-
         torch = _torch()
-        if not isinstance(module, torch.nn.Module):
-            raise DomainError(
-                f"module must be a torch.nn.Module; got {validate.shown(module)}. Pass one from records to logits."
-            )
+        validate.instance("module", module, torch.nn.Module, "a torch.nn.Module", "Pass one from records to logits.")
         self.n_features = validate.count("n_features", n_features)
         self.n_classes = validate.count("n_classes", n_classes, 2)
-        sizes = (
-            (self.n_features,)
-            if input_shape is None
-            else tuple(
-                validate.count("input_shape", size) for size in validate.sequence("input_shape", input_shape, "sizes")
-            )
-        )
+        shape = validate.sequence("input_shape", (n_features,) if input_shape is None else input_shape, "sizes")
+        sizes = tuple(validate.count("input_shape", size) for size in shape)
         if int(np.prod(sizes)) != self.n_features:
             raise ShapeError(
                 f"input_shape must be a shape of {self.n_features} numbers, the features; got {sizes}. Pass the shape "
@@ -95,8 +86,6 @@ class TorchModel:
 
     def initial(self, rng: RNGLike = None) -> FloatArray:
         """Fresh weights, shape (P,): every submodule that has ``reset_parameters`` is reset; others keep theirs."""
-        import copy
-
         torch = _torch()
         seed = int(random_streams.generator(rng).integers(2**63))
         fresh = copy.deepcopy(self.module)

@@ -87,11 +87,10 @@ class Protection:
                 f"scale must be positive with noise, and 0 without; got {size!r} with noise {kind!r}. Name the noise, "
                 "'gaussian' or 'laplace', and its scale."
             )
+        constraint = ("above 0 and at most 1", lambda x: (x > 0) & (x <= 1))
+        part = validate.scalar("keep_fraction", self.keep_fraction, *constraint)
         checked = clips | {
-            "noise": kind, "scale": size,
-            "keep_fraction": validate.scalar(
-                "keep_fraction", self.keep_fraction, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
-            ),
+            "noise": kind, "scale": size, "keep_fraction": part,
             "levels": None if self.levels is None else validate.count("levels", self.levels, 2, _MOST_LEVELS),
             "every_step": validate.flag("every_step", self.every_step),
         }
