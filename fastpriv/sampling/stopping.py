@@ -110,10 +110,10 @@ class _SampledRun:
         )
         try:
             for segment, segment_sum in zip(work, results, strict=True):
-                end = segment.begin + segment.count
+                end = segment.begin + segment.length
                 sums[segment.begin : end] += segment_sum.sums
                 statistics.merge_statistics(segment_sum)
-                self.samples += segment.count * (segment.last - segment.first)
+                self.samples += segment.length * (segment.last - segment.first)
                 if segment.last == n:
                     complete = end
                     if complete >= MIN_REPLICATES and self.request.time_budget.expired():

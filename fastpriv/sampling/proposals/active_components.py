@@ -141,7 +141,8 @@ class DiagonalTilting(Tilting):
         theta: float | None = None, expired: Callable[[], bool] = never_expired,
     ) -> None:
         number, size = p[0].shape
-        active = _active_number(number, len(q[0]), size)
+        most = int(min(_MAX_ACTIVE, max(6.0, min(_MAX_ENTRIES / (number * size), (_WORK / number) ** (1 / 3)))))
+        active = len(q[0]) if len(q[0]) <= most + 1 else most
         super().__init__(p, q, theta, expired, active, active * size + len(q[0]))
         self.natural = _NaturalParameters(*q) if self.has_remainder else None
         self.selection_normals = p
@@ -220,12 +221,6 @@ def leading_components(logs: FloatArray, partners: int) -> IndexArray:
         parts = np.cumsum(np.exp(logs[order] - logs[order[0]]))
         count = 1 + int(np.searchsorted(parts, (1.0 - _NEGLECTED) * parts[-1])) if np.isfinite(parts[-1]) else len(logs)
     return np.sort(order[: min(count, max(_MAX_ACTIVE, _PASS_PAIRS // partners))])
-
-
-def _active_number(number: int, partners: int, size: int) -> int:
-    """Active components of each problem: all ``partners``, or what time and memory allow."""
-    most = int(min(_MAX_ACTIVE, max(6.0, min(_MAX_ENTRIES / (number * size), (_WORK / number) ** (1 / 3)))))
-    return partners if partners <= most + 1 else most
 
 
 def _gathered(

@@ -15,7 +15,7 @@ from ...base import validate
 from ...base.estimate import Estimate
 from ...base.files import writable_directory, write_picture, write_text
 from ...report import Details, Pictures, TextTable, estimates_against_noise, kind_meanings, page, style
-from ..membership.studies import shown
+from ..membership.studies import names_by_remark, shown
 from .leakage_studies import LeakageStudy, outcome_numbers
 from .record_files import LabelledRecords
 
@@ -105,11 +105,7 @@ def text_rows(study: LeakageStudy) -> list[tuple[str, ...]]:
 
 def grouped_remarks(study: LeakageStudy) -> dict[str, list[str]]:
     """The remarks of a study, each with the protections that it is about."""
-    result: dict[str, list[str]] = {}
-    for outcome in study.outcomes:
-        if outcome.remark:
-            result.setdefault(outcome.remark, []).append(outcome.label)
-    return result
+    return names_by_remark((outcome.label, outcome.remark) for outcome in study.outcomes)
 
 
 def save_leakage(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -38,8 +38,15 @@ from .releases import FrequencyRelease
 from .trained_attackers import ClassifierAttacker
 
 __all__ = [
-    "AttackOutcome", "AttackStudy", "StudyOptions", "attack_scores", "attack_study", "save_study",
-    "shown", "study_page",
+    "AttackOutcome",
+    "AttackStudy",
+    "StudyOptions",
+    "attack_scores",
+    "attack_study",
+    "names_by_remark",
+    "save_study",
+    "shown",
+    "study_page",
 ]
 
 # What ``attacks`` may name, and what tables and legends call each.
@@ -223,11 +230,7 @@ class AttackStudy(Table, Result):
 
     def remarks(self) -> dict[str, list[str]]:
         """The outcomes, as texts, of each remark."""
-        result: dict[str, list[str]] = {}
-        for outcome in self.outcomes:
-            if outcome.remark:
-                result.setdefault(outcome.remark, []).append(f"{outcome.defence}, {outcome.attack}")
-        return result
+        return names_by_remark((f"{each.defence}, {each.attack}", each.remark) for each in self.outcomes)
 
     def metadata(self) -> dict[str, Any]:
         """Settings, and the utility loss of a constant."""
@@ -437,6 +440,15 @@ def _defence(study: AttackStudy, defence: str, drawn: bool) -> list[Any]:
     curves = roc_curves(study, defence)
     images = [(partial(roc_axes, curves, defence), f"ROC curves, {defence}")] if curves and drawn else []
     return [f"Noise: {study.settings['defences'][defence]}.", Pictures(images, _CAPTION) if images else None]
+
+
+def names_by_remark(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The names, each paired with its remark, of each remark that is not empty."""
+    result: dict[str, list[str]] = {}
+    for name, remark in pairs:
+        if remark:
+            result.setdefault(remark, []).append(name)
+    return result
 
 
 def shown(estimate: Estimate | None) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ... import conversions
-from ...base.estimate import KINDS, Estimate, stacked
+from ...base.estimate import Estimate, stacked
+from ...base.monotone import weakest
 from ...base.numerics import FloatArray
 from ...base.table import CellType, Table
 from ...calibration import sigma_from_cd_lmip, sigma_from_ci_lmip
@@ -237,7 +238,7 @@ def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) 
     above, below = quantity(least * (1.0 - _ROUNDING)), quantity(largest * (1.0 + _ROUNDING))
     lower, upper = np.minimum(below.lower, middle.lower), np.maximum(above.upper, middle.upper)
     return Estimate(
-        middle.value, lower, upper, kind=_weaker_kind(sigma, middle), unit=middle.unit,
+        middle.value, lower, upper, kind=weakest(sigma, middle)[0], unit=middle.unit,
         method=f"{middle.method}; over the bracket of sigma",
     )
 
@@ -253,7 +254,7 @@ def _ratio(above: Estimate, below: Estimate) -> Estimate:
     lower = np.nextafter(above.lower / below.upper, 0.0)
     upper = np.nextafter(above.upper / below.lower, np.inf)
     return Estimate(
-        above.value / below.value, lower, upper, kind=_weaker_kind(above, below), unit="1",
+        above.value / below.value, lower, upper, kind=weakest(above, below)[0], unit="1",
         method="quotient of two curves",
     )
 
@@ -276,12 +277,8 @@ def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatA
         low, high = float(epsilon[last]), float(epsilon[first])
         if first - last > 16:  # the bounds of the curves overlap in between
             break
-    kind = _weaker_kind(exact_curve, printed_curve)
+    kind = weakest(exact_curve, printed_curve)[0]
     return Estimate(0.5 * (low + high), low, high, kind=kind, unit="nats", method="subdivision, by both bounds")
-
-
-def _weaker_kind(first: Estimate, second: Estimate) -> Any:
-    return max((first.kind, second.kind), key=KINDS.index)
 
 
 # The figures of the paper, each with what computes its curves.
