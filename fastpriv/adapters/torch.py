@@ -103,6 +103,5 @@ def _kl(p: Any, q: Any) -> Any:
     return divergence("kl", p, q)
 
 
-register_kl(MixtureSameFamily, MixtureSameFamily)(_kl)
-register_kl(MixtureSameFamily, Normal)(_kl)
-register_kl(Normal, MixtureSameFamily)(_kl)
+for kinds in ((MixtureSameFamily, MixtureSameFamily), (MixtureSameFamily, Normal), (Normal, MixtureSameFamily)):
+    register_kl(*kinds)(_kl)

@@ -78,11 +78,10 @@ def monotone(
         The answer is an object without bounds; it is computed at the ends where it is largest.
     """
     directions = {
-        **dict.fromkeys(rising.split(), ("lower", "upper")),
+        **dict.fromkeys(f"{rising} {between}".split(), ("lower", "upper")),
         **dict.fromkeys(falling.split(), ("upper", "lower")),
         **dict.fromkeys(widening.split(), ("upper", "upper")),
         **dict.fromkeys(at_value.split(), ("value", "value")),
-        **dict.fromkeys(between.split(), ("lower", "upper")),
     }
 
     def decorate(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:

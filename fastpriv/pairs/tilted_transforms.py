@@ -37,7 +37,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -196,8 +196,7 @@ class _Masses:
         return np.asarray((self.places - self.places[-1]) * self.interval, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class _TiltedSums:
+class _TiltedSums(NamedTuple):
     """``values[j]`` is q at ``first + j`` relative to c, within ``error``, folded mass included."""
 
     values: FloatArray

@@ -255,6 +255,12 @@ class TimeBudget:
         if self.parent is not None:
             self.parent.mark_affected()
 
+    def limited(self, wanted: float, able: float) -> float:
+        """What is wanted, or what the time is able to do of it; then it decided something."""
+        if able < wanted:
+            self.mark_affected()
+        return min(wanted, able)
+
     def portion(self, share: float) -> TimeBudget:
         """A budget of this share of the remaining time."""
         return TimeBudget(self.remaining * share, self)

@@ -97,7 +97,8 @@ class Segments(Sequence[Segment]):
                 sums.log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
             if sums.moments is None:
                 continue
-            step = _moment_step(problem, len(densities.lp))
+            least = -(-problem.integrand.size * len(densities.lp) // MAX_MOMENT_VALUES)
+            step = max(least, 1 if problem.distribution == "tilted" else MOMENT_STEP)  # all where few carry the answer
             few = densities if step == 1 else LogDensities(*(np.ascontiguousarray(logs[::step]) for logs in densities))
             values = problem.values(few, None if weights is None else weights[::step]).T
             sums.moments.update(values)
@@ -203,12 +204,6 @@ def batch_values(
 def _point_cost(problem: SamplingProblem) -> float:
     """Cost of a point in the unit of SEGMENT_COST, with 20 for each coordinate that is drawn."""
     return problem.cost + 20 * problem.dimension
-
-
-def _moment_step(problem: SamplingProblem, n: int) -> int:
-    """One point in so many enters the moments: all of them where few hits carry the answer."""
-    least = -(-problem.integrand.size * n // MAX_MOMENT_VALUES)
-    return max(least, 1 if problem.distribution == "tilted" else MOMENT_STEP)
 
 
 def _component_at(source: SampleSource, positions: FloatArray) -> ComponentArray:

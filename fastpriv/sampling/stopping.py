@@ -140,11 +140,7 @@ class _SampledRun:
 
     def limited(self, points: float, share: float = 1.0) -> float:
         """``points``, or what this share of the time allows, at least 1."""
-        able = share * self.affordable()
-        if able >= points:
-            return points
-        self.request.time_budget.mark_affected()
-        return max(able, 1.0)
+        return self.request.time_budget.limited(points, max(share * self.affordable(), 1.0))
 
     def until_stopped(self, problems: Sequence[SamplingProblem]) -> str:
         """Run pilot, allocation and stages; return the reason for stopping."""
@@ -246,7 +242,8 @@ class _SampledRun:
     def _next_stage_size(self, reference: allocation.PlanningReference | None) -> tuple[int, int]:
         """Replicates and points of each for the next stage; no points when the budget is spent."""
         request, left, analysis = self.request, self.samples_left, len(self.stages) + 1
-        least = self.problem.sample_multiple * (2 if self.points == "antithetic" else 1)
+        least = round(1.0 / min(source.share for source in self.problem.sources))  # every source gets its share exactly
+        least *= 2 if self.points == "antithetic" else 1
         done = 0.0 if reference is None else reference.n * reference.replicates
         if self.points == "sobol" and analysis > 1 and left < done / 8:
             return 0, 0  # smaller nets would add more error than points
@@ -331,10 +328,7 @@ def compare_normalisation(
         time_budget = request.time_budget
         if math.isfinite(time_budget.seconds):
             elapsed = max(time_budget.seconds - time_budget.remaining, 1e-9)
-            able = int(min(0.25 * time_budget.remaining * sum(log_ratios.counts) / elapsed, 2.0 * n))
-            if able < n:
-                time_budget.mark_affected()
-                n = able
+            n = int(time_budget.limited(n, 0.25 * time_budget.remaining * sum(log_ratios.counts) / elapsed))
         add_q_samples(problem, request.root, (10,), n, log_ratios)
     return log_ratios.comparison()
 

@@ -10,8 +10,7 @@ import itertools
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +29,7 @@ _TEXT_LENGTH = 300  # characters of an error that are kept
 _OWN_ERRORS = (DomainError, ShapeError, NotConvergedError, BackendMissingError)  # whose text is a whole sentence
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Cells to evaluate: their settings, as columns, and their keys."""
 
     columns: Mapping[str, NDArray[Any]]
@@ -42,8 +40,7 @@ class Batch:
         return Batch({name: values[cells] for name, values in self.columns.items()}, self.keys[cells])
 
 
-@dataclass(frozen=True)
-class BatchOutcome:
+class BatchOutcome(NamedTuple):
     """The packed results of the first ``done`` cells of a batch; ``fatal`` ends the sweep."""
 
     payload: bytes

@@ -88,11 +88,6 @@ class ParameterGrid:
         """Number of cells."""
         return self.last - self.first
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether these are all cells of the product."""
-        return self.count == math.prod(self.shape)
-
     def shard(self, index: int, shards: int) -> ParameterGrid:
         """Return the part ``index`` of 1 to ``shards``: consecutive cells, whole blocks if there are enough."""
         piece = BLOCK if self.count >= BLOCK * shards else 1

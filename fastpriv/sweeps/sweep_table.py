@@ -142,7 +142,7 @@ class SweepTable(Table):
         """
         with explain_missing_package("to_xarray", "xarray", "xarray"):
             import xarray
-        if not self.settings.is_whole:
+        if len(self) < np.prod(self.settings.shape):
             raise DomainError(
                 f"to_xarray must be called on a whole sweep; got {len(self):,} cells of a shard. Merge the shards."
             )

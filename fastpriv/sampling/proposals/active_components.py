@@ -11,7 +11,7 @@ shares are those of the components at the tilted normal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,7 @@ _NEGLECTED = 0.01  # share of a bound whose components are not selected for agai
 _PASS_PAIRS = 4_000_000  # pairs of components of a second pass
 
 
-@dataclass(frozen=True)
-class TiltedNormals:
+class TiltedNormals(NamedTuple):
     """One tilted normal for each component of p: N_i bounded by e^log_bound times it where it counts."""
 
     log_bounds: FloatArray  # (k,)
@@ -42,18 +41,18 @@ class TiltedNormals:
 
     def assign(self, rows: IndexArray, other: TiltedNormals) -> None:
         """Replace some components."""
-        for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
+        for mine, new in zip(self, other, strict=True):
             mine[rows] = new
 
     def replaced(self, rows: IndexArray, other: TiltedNormals) -> TiltedNormals:
         """A copy with some components replaced."""
-        copy = TiltedNormals(*(array.copy() for array in vars(self).values()))
+        copy = TiltedNormals(*(array.copy() for array in self))
         copy.assign(rows, other)
         return copy
 
     def subset(self, rows: IndexArray | BoolArray) -> TiltedNormals:
         """Some of the components."""
-        return TiltedNormals(*(array[rows] for array in vars(self).values()))
+        return TiltedNormals(*(array[rows] for array in self))
 
 
 class Tilting:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -242,8 +242,7 @@ def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatA
     return bool(least > 0) and selected
 
 
-@dataclass(frozen=True)
-class RenyiIntegralBounds:
+class RenyiIntegralBounds(NamedTuple):
     """Proved bounds of the logarithm of the integral; the dominating mixture, where it serves, its log scale, the
     number of its pairs, and the log of what rounding may do to a ratio."""
 

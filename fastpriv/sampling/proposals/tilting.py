@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,8 +54,7 @@ _MULTIPLIER_CHANGE = 1e-3
 _LEAST_LOG_SHARE = -1e6  # shares stay above e to this power
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(NamedTuple):
     """A normalised mixture to draw from and what it bounds.
 
     ``integrand <= exp(log_scale) * density of mixture`` everywhere when ``bounded``; the integral is then at most
@@ -99,7 +98,8 @@ def hockey_stick_proposals(
     starts, last = [0], search.proposal(float(levels[0]))
     proposals, index, end = [last], 0, len(levels) - 1
     while index < end and last.log_scale > -_NEGLIGIBLE and not expired():
-        slope = _mean_exponent(p, last)
+        logs = np.log(p.weights) + last.log_bounds
+        slope = float(np.exp(logs - log_sum_exp(logs)) @ last.exponents)
         step = spacing / max(slope, spacing / max(float(levels[end] - levels[index]), 1e-300))
         near = min(max(int(np.searchsorted(levels, levels[index] + step)), index + 1), end)
         while True:
@@ -114,11 +114,6 @@ def hockey_stick_proposals(
         index, last = near, new
     ends = [*starts[1:], len(levels)]
     return [(proposal, order[i:j]) for proposal, i, j in zip(proposals, starts, ends, strict=True)]
-
-
-def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
-    logs = np.log(p.weights) + proposal.log_bounds
-    return float(np.exp(logs - log_sum_exp(logs)) @ proposal.exponents)
 
 
 def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.0) -> float:

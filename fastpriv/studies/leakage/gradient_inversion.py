@@ -399,10 +399,7 @@ class GradientMatching(ValueObject):
         if seen.size == 0:
             return Reconstruction(np.empty((0, model.n_features)), np.empty(0, dtype=np.int64), 0.0)
         stream = random_streams.generator(rng)
-        if labels is not None:
-            sets = [checked_labels(model, labels, seen.size)]
-        else:
-            sets = self._label_sets(seen)
+        sets = self._label_sets(seen) if labels is None else [checked_labels(model, labels, seen.size)]
         if seen.variance == 0.0:
             sets, exact = self._in_row_space(seen, sets, stream)
             if exact is not None:

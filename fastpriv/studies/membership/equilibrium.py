@@ -283,8 +283,18 @@ def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArra
 
 
 def _marginal_risk(classes: MembershipClasses, cells: FloatArray) -> Estimate:
-    """sum_k H(b_k | R) of a channel from the types."""
-    entropies, errors = _person_entropies(*(cells.T @ classes.joint(side) for side in (classes.member, classes.other)))
+    """sum_k H(b_k | R) of a channel from the types, with sums of as many terms as there are releases.
+
+    With J_1 and J_0, the larger and the smaller of P(r, b_k = 1) and P(r, b_k = 0), a term is
+    (J_1 + J_0) log(1 + J_0/J_1) + J_0 (log J_1 - log J_0). All terms are nonnegative, and to first order an error of
+    all J relative to themselves moves an entropy by as much of itself.
+    """
+    members, others = (cells.T @ classes.joint(side) for side in (classes.member, classes.other))
+    larger, smaller = np.maximum(members, others), np.minimum(members, others)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = (larger + smaller) * np.log1p(smaller / larger) + smaller * (np.log(larger) - np.log(smaller))
+    entropies = np.where(smaller > 0.0, terms, 0.0).sum(axis=0)
+    errors = 2.0 * (_LOGARITHM_ROUNDING + len(members) * UNIT_ROUNDOFF + _PRIOR_ROUNDING) * entropies
     error = float(errors.sum()) + 2.0 * sum(cells.shape) * UNIT_ROUNDOFF * float(entropies.sum())
     value, lower, upper = enclosure(float(entropies.sum()), error, 0.0)
     return Estimate(value, lower, upper, kind="certified", unit="nats", method="sum over releases")
@@ -298,16 +308,3 @@ def _widened(estimate: Estimate, error: float) -> Estimate:
         max(value, 0.0), max(next_below(lower - error), 0.0), next_above(upper + error),
         kind=estimate.kind, unit=estimate.unit, method=estimate.method,
     )
-
-
-def _person_entropies(members: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """H(b_k | g) of each person, of J_g1 and J_g0 in rows, and its error for sums of as many terms as there are rows.
-
-    The entropy is a sum of nonnegative terms, and to first order an error of all J relative to themselves moves it by
-    as much of itself.
-    """
-    larger, smaller = np.maximum(members, others), np.minimum(members, others)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = (larger + smaller) * np.log1p(smaller / larger) + smaller * (np.log(larger) - np.log(smaller))
-    entropies = np.where(smaller > 0.0, terms, 0.0).sum(axis=0)
-    return entropies, 2.0 * (_LOGARITHM_ROUNDING + len(members) * UNIT_ROUNDOFF + _PRIOR_ROUNDING) * entropies

@@ -141,12 +141,9 @@ def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBl
         )
     each = -(-n_people // 4)
     if size != 3 + n_snps * each:
-        whole = (size - 3) % each == 0
-        reason = (
-            f"{(size - 3) // each} SNPs where the .bim has {n_snps}"
-            if whole
-            else f"{size} bytes where {n_snps} SNPs of {n_people} people take {3 + n_snps * each}"
-        )
+        reason = f"{size} bytes where {n_snps} SNPs of {n_people} people take {3 + n_snps * each}"
+        if (size - 3) % each == 0:
+            reason = f"{(size - 3) // each} SNPs where the .bim has {n_snps}"
         raise DomainError(
             f"path must be a .bed that agrees with its .bim and .fam; got {str(file)!r} with {reason}. It was cut, or "
             "the .bim or .fam is that of another file."

@@ -462,11 +462,9 @@ def _names(name: str, value: Any, count: int) -> StringArray | None:
     """Names of people or attributes as an array of text."""
     if value is None:
         return None
-    values = (
-        value
-        if isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.ndim == 1
-        else np.array([str(item) for item in validate.sequence(name, value, "names")], dtype=np.str_)
-    )
+    values: StringArray = value
+    if not (isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.ndim == 1):
+        values = np.array([str(item) for item in validate.sequence(name, value, "names")], dtype=np.str_)
     if values.size != count:
         raise ShapeError(f"{name} must be {count} names, one for each; got {values.size}. Leave them out if unknown.")
     if name == "people":

@@ -253,12 +253,10 @@ def _advanced(model: Any, chains: Chains, chain: int, blocks: int, root: Any, re
 
 
 def _appended(chains: Chains, new_blocks: Sequence[Any]) -> Chains:
-    def joined(field: int) -> Any:
-        return np.concatenate([chains[field], np.array([item[field] for item in new_blocks])], axis=1)
-
+    joined = [np.concatenate([chains[i], np.array([item[i] for item in new_blocks])], axis=1) for i in range(3)]
     best = max(new_blocks, key=lambda entry: float(entry[5]))
     last = np.array([element[3] for element in new_blocks])
-    return Chains(joined(0), joined(1), joined(2), last, best[4], best[5])
+    return Chains(joined[0], joined[1], joined[2], last, best[4], best[5])
 
 
 def _summary(chains: Chains, confidence: float) -> SampledPosterior:
