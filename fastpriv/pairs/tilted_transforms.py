@@ -137,9 +137,7 @@ def log_mass_at_infinity(masses: Sequence[tuple[float, int]]) -> tuple[float, fl
     return value - error, min(value + error, 0.0)
 
 
-def tilted_moments(
-    losses: Sequence[tuple[PrivacyLoss, int]], level: float, start: float
-) -> tuple[float, float, float]:
+def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float, start: float) -> tuple[float, float, float]:
     """Theta at a level, the standard deviation of S under it, and about log delta, not rigorous."""
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
     infinite = log_mass_at_infinity([(loss.infinity_mass, count) for loss, count in losses])[1]

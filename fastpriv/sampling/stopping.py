@@ -124,7 +124,9 @@ class _SampledRun:
             results.close()
         self.seconds += time.monotonic() - began
         self.cost += complete * n * problem.cost
-        stage = Stage(sums[:complete] / n, n, _points_independent(problem, self.points), statistics.log_ratios)
+        strata = any(isinstance(source.distribution, Packed) and len(source.weights) > 1 for source in problem.sources)
+        independent = self.points == "plain" or (self.points == "random" and not strata)  # as strata and nets are not
+        stage = Stage(sums[:complete] / n, n, independent, statistics.log_ratios)
         if not pilot:
             total = empty_sums(problem, collects_moments=True) if self.statistics is None else self.statistics
             total.merge_statistics(statistics)
@@ -174,7 +176,10 @@ class _SampledRun:
                 return "interrupted"
             if stages and reference is not None and reference.target_ratio <= 1.0:
                 return "target"
-            if sum(stage.n * len(stage.means) for stage in stages) >= 2**17 and self._cannot_be_bounded():
+            wanted = request.side != "lower" and not request.spends_everything  # an upper end
+            if wanted and math.isinf(self.problem.integrand.high) and bool(replicates_equal(stages).any()) and (
+                sum(stage.n * len(stage.means) for stage in stages) >= 2**17
+            ):
                 return "constant"  # no number of equal values would bound their mean
             if self.affordable() < MIN_REPLICATES or request.time_budget.expired():
                 request.time_budget.mark_affected()
@@ -191,11 +196,6 @@ class _SampledRun:
         total = sum(stage.n * len(stage.means) for stage in stages)
         ratio = self.estimand.target_ratio(self.estimates, request)
         return allocation.PlanningReference(total / count, ratio, level, count, _is_constant(self.problem, *stages))
-
-    def _cannot_be_bounded(self) -> bool:
-        """Whether values without a bound above are all equal: no number of them gives an upper end."""
-        wanted = self.request.side != "lower" and not self.request.spends_everything
-        return wanted and math.isinf(self.problem.integrand.high) and bool(replicates_equal(self.stages).any())
 
     def _choose_by_pilot(self, problems: Sequence[SamplingProblem]) -> None:
         """The problem with the smallest variance times cost, by a pilot whose points are not used again."""
@@ -331,12 +331,6 @@ def compare_normalisation(
             n = int(time_budget.limited(n, 0.25 * time_budget.remaining * sum(log_ratios.counts) / elapsed))
         add_q_samples(problem, request.root, (10,), n, log_ratios)
     return log_ratios.comparison()
-
-
-def _points_independent(problem: SamplingProblem, points: str) -> bool:
-    """Whether the points of a replicate are independent: strata and nets make them depend on each other."""
-    strata = any(isinstance(source.distribution, Packed) and len(source.weights) > 1 for source in problem.sources)
-    return points == "plain" or (points == "random" and not strata)
 
 
 def _is_constant(problem: SamplingProblem, *stages: Stage) -> bool:

@@ -21,7 +21,7 @@ So the product of the frequencies of each attribute has a best set of releases, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -304,7 +304,5 @@ def _widened(estimate: Estimate, error: float) -> Estimate:
     """The estimate with bounds that also hold for what the probabilities and the distortions were before rounding."""
     value, lower, upper = estimate.floats()
     error += _PRIOR_ROUNDING * (1.0 + abs(value))
-    return Estimate(
-        max(value, 0.0), max(next_below(lower - error), 0.0), next_above(upper + error),
-        kind=estimate.kind, unit=estimate.unit, method=estimate.method,
-    )
+    lower, upper = max(next_below(lower - error), 0.0), next_above(upper + error)
+    return replace(estimate, value=max(value, 0.0), lower=lower, upper=upper)

@@ -366,8 +366,6 @@ class _Outcomes:
     def claimed(self, kind: int, thresholds: FloatArray) -> IntArray:
         """How many of a kind score at least each threshold, for each release, shape (R, e)."""
         of_kind = self.membership == bool(kind)
-        if self.people == 1:
-            return np.asarray(of_kind & (self.scores >= thresholds), dtype=np.int64)
         columns = [((self.scores >= t) & of_kind).sum(axis=1) for t in thresholds]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self.scores), 0), dtype=np.int64)
 

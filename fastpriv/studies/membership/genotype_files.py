@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import os
 import re
 import sys
@@ -232,8 +233,7 @@ def vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], 
 
 def _sites(file: Path, calls: Any) -> Iterator[Any]:
     """The sites of a file; an error of the reader says that the file is damaged."""
-    number = 0
-    while True:
+    for number in itertools.count():
         try:
             site = next(calls)
             _ = site.CHROM, site.ID, site.REF, site.ALT  # decoded here, where an error names the site
@@ -242,7 +242,6 @@ def _sites(file: Path, calls: Any) -> Iterator[Any]:
         except Exception as fault:  # cyvcf2 raises plain exceptions
             raise damaged_file(file, DomainError(f"site {number} must be readable; got: {fault}")) from None
         yield site
-        number += 1
 
 
 def _copies(file: Path, site: Any, number: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:

@@ -38,15 +38,8 @@ from .releases import FrequencyRelease
 from .trained_attackers import ClassifierAttacker
 
 __all__ = [
-    "AttackOutcome",
-    "AttackStudy",
-    "StudyOptions",
-    "attack_scores",
-    "attack_study",
-    "names_by_remark",
-    "save_study",
-    "shown",
-    "study_page",
+    "AttackOutcome", "AttackStudy", "StudyOptions", "attack_scores", "attack_study", "names_by_remark", "remarks_panel",
+    "save_study", "shown", "study_page",
 ]
 
 # What ``attacks`` may name, and what tables and legends call each.
@@ -394,7 +387,7 @@ def study_page(study: AttackStudy, files: Sequence[str] = (), *, drawn: bool = T
     )
     sections: dict[str, list[Any]] = {
         "": [about, settings.get("data")],
-        "Table": [_table_of(study), _MEANINGS, _remarks(study)],
+        "Table": [_table_of(study), _MEANINGS, remarks_panel("outcomes", study.remarks())],
     }
     sections |= {f"Defence: {defence}": _defence(study, defence, drawn) for defence in study.defences()}
     sections["Beside them: a constant"] = [
@@ -422,16 +415,16 @@ def save_study(
     return [*paths, write_text(folder / "membership.html", text)]
 
 
-def _remarks(study: AttackStudy) -> Details | None:
-    pairs = [("; ".join(names), text) for text, names in study.remarks().items()]
-    return Details("Remarks", [TextTable(("outcomes", "remark"), pairs, "Remarks")]) if pairs else None
+def remarks_panel(heading: str, remarks: Mapping[str, list[str]]) -> Details | None:
+    """The remarks of a page, with the names of what they are about under this heading; None without any."""
+    pairs = [("; ".join(names), text) for text, names in remarks.items()]
+    return Details("Remarks", [TextTable((heading, "remark"), pairs, "Remarks")]) if pairs else None
 
 
 def _table_of(study: AttackStudy) -> TextTable:
     fpr, gamma = study.settings["fpr"], study.settings["gamma"]
-    headings = ("defence", "attack", ("AUC", "interval"), (f"TPR at FPR {fpr:g}", "interval"),
-                ("advantage", "interval"),
-                (f"BWMA, gamma = {gamma:g}", "interval"), ("utility loss", "interval"))
+    numbers = ("AUC", f"TPR at FPR {fpr:g}", "advantage", f"BWMA, gamma = {gamma:g}", "utility loss")
+    headings: list[Any] = ["defence", "attack", *((name, "interval") for name in numbers)]
     rows = [(outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes]
     return TextTable(headings, rows, "Every attack on every defence", numeric=range(2, 7))
 
