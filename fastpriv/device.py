@@ -13,7 +13,7 @@ from typing import Any
 
 from . import special
 from .base import validate
-from .base.errors import BackendMissingError
+from .base.errors import explain_missing_package
 from .base.include import get_include
 
 __all__ = ["OPTIONS", "kernel", "source"]
@@ -95,10 +95,8 @@ def kernel(name: str) -> Any:
     """
     text = source()
     validate.choice("name", name, tuple(_FUNCTION.findall(text)))
-    try:
+    with explain_missing_package("kernel", "CuPy", "cupy-cuda12x"):
         import cupy
-    except ImportError:
-        raise BackendMissingError("kernel needs CuPy. Install it with: pip install cupy-cuda12x") from None
     ufunc = getattr(special, name)
     arguments = "abcd"[: ufunc.nin]
     results = ("value", "lower", "upper")[: ufunc.nout]

@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from ..base.estimate import Estimate
 from ..composition.compositions import Composition, compose
 from ..composition.trade_off import true_positive_rate
 from .event_lists import composition_from_dp_events
 
-try:
+with explain_missing_package("CertifiedAccountant", "dp_accounting", "dp-accounting"):
     from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
-except ImportError:
-    raise BackendMissingError(
-        "CertifiedAccountant needs dp_accounting. Install it with: pip install dp-accounting"
-    ) from None
 
 __all__ = ["CertifiedAccountant"]
 
@@ -110,18 +106,14 @@ class CertifiedAccountant(PrivacyAccountant):  # type: ignore[misc]
 
     def get_epsilon(self, target_delta: Any) -> Any:
         """The upper bound of epsilon, a float, or an array for an array of deltas."""
-        return _plain(self.bounds(target_delta=target_delta).upper)
+        return self.bounds(target_delta=target_delta).upper
 
     def get_delta(self, target_epsilon: Any) -> Any:
         """The upper bound of delta, a float, or an array for an array of epsilons, which may be negative."""
-        return _plain(self.bounds(target_epsilon=target_epsilon).upper)
+        return self.bounds(target_epsilon=target_epsilon).upper
 
     def get_true_positive_rates(self, false_positive_rates: Any) -> Any:
         """The upper bound of the true positive rate of any test for one record at these false positive rates."""
         forward = true_positive_rate(self.composition, None, false_positive_rates, null="p").upper
         backward = true_positive_rate(self.composition, None, false_positive_rates, null="q").upper
-        return _plain(np.maximum(forward, backward))
-
-
-def _plain(numbers: Any) -> Any:
-    return float(numbers) if np.ndim(numbers) == 0 else np.asarray(numbers)
+        return np.maximum(forward, backward)

@@ -7,24 +7,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .. import divergences
 from ..base.numerics import FloatArray
 from ..distributions import MixtureStack
-from ..divergences import (
-    divergence_gradient,
-    entropy,
-    hockey_stick_divergence,
-    jensen_shannon,
-    kl_divergence,
-    renyi_divergence,
-)
 
 __all__ = ["Setting", "gradients", "value"]
 
 Setting: TypeAlias = tuple[str, float | None, float | None]  # a quantity, its order and its epsilon
 # The function of each quantity.
 _FUNCTIONS: dict[str, Any] = {
-    "entropy": entropy, "hockey_stick": hockey_stick_divergence, "jensen_shannon": jensen_shannon, "kl": kl_divergence,
-    "renyi": renyi_divergence,
+    "entropy": divergences.entropy, "hockey_stick": divergences.hockey_stick_divergence,
+    "jensen_shannon": divergences.jensen_shannon, "kl": divergences.kl_divergence,
+    "renyi": divergences.renyi_divergence,
 }
 
 
@@ -32,7 +26,7 @@ def value(setting: Setting, parameters: Sequence[Any]) -> FloatArray:
     """The quantity of one mixture or two: weights, means and sigmas of each, with leading axes that broadcast."""
     (quantity, order, epsilon), stacks = setting, _stacks(parameters)
     if quantity not in _FUNCTIONS:
-        divergence_gradient(quantity, *stacks)  # raises
+        divergences.divergence_gradient(quantity, *stacks)  # raises
     options = {name: number for name, number in (("order", order), ("epsilon", epsilon)) if number is not None}
     return np.array(_FUNCTIONS[quantity](*stacks, **options).value)
 
@@ -40,7 +34,7 @@ def value(setting: Setting, parameters: Sequence[Any]) -> FloatArray:
 def gradients(setting: Setting, parameters: Sequence[Any], outer: Any) -> list[FloatArray]:
     """The derivatives by all parameters, of their shapes, times those of what follows by the quantity."""
     quantity, order, epsilon = setting
-    result = divergence_gradient(quantity, *_stacks(parameters), order=order, epsilon=epsilon)
+    result = divergences.divergence_gradient(quantity, *_stacks(parameters), order=order, epsilon=epsilon)
     return [_summed(np.asarray(outer)[..., None] * np.asarray(part.value), np.shape(parameter))
             for part, parameter in zip(result.estimates().values(), parameters, strict=True)]
 

@@ -29,15 +29,8 @@ from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.geometric import GeometricMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
+from ..pairs import events
 from ..pairs.discrete_pairs import DiscretePair
-from ..pairs.events import (
-    ApproximateDP,
-    BoundedRange,
-    DiscreteGaussianMechanism,
-    PermuteAndFlip,
-    TreeAggregation,
-    ZeroConcentratedDP,
-)
 from ..pairs.protocol import BoundingPairs
 from ..pairs.sampled import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
 from ..pairs.selected import NegativeBinomial, Poisson, Selected
@@ -194,9 +187,7 @@ def opacus_history(composition: Composition) -> list[tuple[float, float, int]]:
             multiplier = math.nextafter(multiplier, 0.0)
         history.append((multiplier, step.rate, release.times))
     if sum(steps for *_, steps in history) != composition.count:
-        raise DomainError(
-            f"composition must name its releases; got {validate.shown(composition)}. Make it by compose."
-        )
+        raise DomainError(f"composition must name its releases; got {validate.shown(composition)}. Make it by compose.")
     return history
 
 
@@ -254,18 +245,18 @@ def _composition(event: Any, relation: Relation, depth: int) -> Composition:
         _require("add_or_remove", relation, name, "of a replaced record the pair is another one")
         return compose(RandomAllocation(field("noise_multiplier"), field("num_steps")))
     if name == "EpsilonDeltaDpEvent":
-        return compose(ApproximateDP(field("epsilon"), field("delta")))
+        return compose(events.ApproximateDP(field("epsilon"), field("delta")))
     if name == "ExponentialMechanismDpEvent":
-        return compose(BoundedRange(field("epsilon")))
+        return compose(events.BoundedRange(field("epsilon")))
     if name == "PermuteAndFlipDpEvent":
-        return compose(PermuteAndFlip(field("epsilon")))
+        return compose(events.PermuteAndFlip(field("epsilon")))
     if name == "ZCDpEvent":
-        return compose(ZeroConcentratedDP(field("rho"), field("xi", 0.0)))
+        return compose(events.ZeroConcentratedDP(field("rho"), field("xi", 0.0)))
     if name == "DiscreteGaussianDpEvent":
         return _discrete_gaussian(field("sigma"), field("sensitivity", 1.0), field("dimension", None))
     if name == "SingleEpochTreeAggregationDpEvent":
         sigma, steps = _noise(field("noise_multiplier")), field("step_counts")
-        return compose(TreeAggregation(steps, sigma, float(shifted))) if sigma else _without_privacy()
+        return compose(events.TreeAggregation(steps, sigma, float(shifted))) if sigma else _without_privacy()
     if name == "RepeatAndSelectDpEvent":
         return _selected(_composition(field("event"), relation, depth + 1), field("mean"), field("shape"))
     raise DomainError(
@@ -279,9 +270,9 @@ def _discrete_gaussian(sigma: Any, sensitivity: Any, dimension: Any) -> Composit
     noise = validate.scalar("sigma", sigma, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     span = validate.scalar("sensitivity", sensitivity, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
     if dimension == 1 and span.is_integer():
-        return compose(DiscreteGaussianMechanism(noise, int(span)))
+        return compose(events.DiscreteGaussianMechanism(noise, int(span)))
     rho = Fraction(span) ** 2 / (2 * Fraction(noise) ** 2)
-    return compose(ZeroConcentratedDP(next_above(float(rho))))
+    return compose(events.ZeroConcentratedDP(next_above(float(rho))))
 
 
 def _selected(base: Composition, mean: Any, shape: Any) -> Composition:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import BackendMissingError
+from ..base.errors import explain_missing_package
 
-try:
+with explain_missing_package("fastpriv.adapters.flower", "flwr 1.40 or later", "'flwr[dp]'"):
     from flwr.supercore.privacy_accounting import PrivacySpent
     from flwr.supercore.privacy_accounting.rdp_accountant import RdpAccountant
-except ImportError:
-    raise BackendMissingError(
-        "fastpriv.adapters.flower needs flwr 1.40 or later. Install it with: pip install 'flwr[dp]'"
-    ) from None
 
 __all__ = ["FlowerAccountant"]
 

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from .differentiable import Setting, gradients, value
 
-try:
+with explain_missing_package("fastpriv.adapters.jax", "JAX", "jax"):
     import jax
     import jax.numpy as jnp
-except ImportError:
-    raise BackendMissingError("fastpriv.adapters.jax needs JAX. Install it with: pip install jax") from None
 
 __all__ = ["divergence"]
 
@@ -78,10 +76,6 @@ def _divergence(setting: Setting, parameters: tuple[Any, ...]) -> Any:
     )
 
 
-def _forward(setting: Setting, parameters: tuple[Any, ...]) -> tuple[Any, Any]:
-    return _divergence(setting, parameters), parameters
-
-
 def _backward(setting: Setting, parameters: tuple[Any, ...], outer: Any) -> tuple[Any]:
     shapes = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in parameters)
 
@@ -92,7 +86,7 @@ def _backward(setting: Setting, parameters: tuple[Any, ...], outer: Any) -> tupl
     return (jax.pure_callback(derivatives, shapes, outer, *parameters, vmap_method="sequential"),)
 
 
-_divergence.defvjp(_forward, _backward)
+_divergence.defvjp(lambda setting, parameters: (_divergence(setting, parameters), parameters), _backward)
 
 if importlib.util.find_spec("numpyro") is not None:
     from numpyro.distributions import MixtureSameFamily, Normal
@@ -113,6 +107,5 @@ if importlib.util.find_spec("numpyro") is not None:
     def _kl(p: Any, q: Any) -> Any:
         return divergence("kl", _parts(p), _parts(q))
 
-    kl_divergence.register(MixtureSameFamily, MixtureSameFamily)(_kl)
-    kl_divergence.register(MixtureSameFamily, Normal)(_kl)
-    kl_divergence.register(Normal, MixtureSameFamily)(_kl)
+    for kinds in ((MixtureSameFamily, MixtureSameFamily), (MixtureSameFamily, Normal), (Normal, MixtureSameFamily)):
+        kl_divergence.register(*kinds)(_kl)

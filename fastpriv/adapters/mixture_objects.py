@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base import validate
-from ..base.errors import BackendMissingError, DomainError, ShapeError
+from ..base.errors import BackendMissingError, DomainError, ShapeError, explain_missing_package
 from ..distributions import GaussianMixture
 from ..distributions.other_libraries import mixture_of_fitted
 
@@ -84,12 +84,8 @@ def sklearn_from_mixture(mixture: GaussianMixture) -> Any:
     array([0, 1])
     """
     validate.instance("mixture", mixture, GaussianMixture)
-    try:
+    with explain_missing_package("sklearn_from_mixture", "scikit-learn", "scikit-learn"):
         from sklearn import mixture as sklearn_mixture
-    except ImportError:
-        raise BackendMissingError(
-            "sklearn_from_mixture needs scikit-learn. Install it with: pip install scikit-learn"
-        ) from None
     means = mixture.means.reshape(len(mixture), -1)
     if mixture.covariances is not None:
         matrices = np.array(mixture.covariances)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import BackendMissingError
+from ..base.errors import explain_missing_package
 from ..base.estimate import Estimate
 from ..composition.compositions import Composition
 from .event_lists import composition_from_opacus
 
-try:
+with explain_missing_package("fastpriv.adapters.opacus", "Opacus", "opacus"):
     from opacus.accountants.accountant import IAccountant
     from opacus.accountants.registry import register_accountant
-except ImportError:
-    raise BackendMissingError("fastpriv.adapters.opacus needs Opacus. Install it with: pip install opacus") from None
 
 __all__ = ["OpacusAccountant"]
 

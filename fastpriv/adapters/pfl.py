@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from ..composition.compositions import Composition, compose
 from ..composition.targets import least_sigma
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.laplace import LaplaceMechanism
 from ..pairs.sampled import PoissonSampled
 
-try:
+with explain_missing_package("fastpriv.adapters.pfl", "pfl-research", "pfl prv-accountant"):
     from pfl.privacy.privacy_accountant import PrivacyAccountant
-except ImportError:
-    raise BackendMissingError(
-        "fastpriv.adapters.pfl needs pfl-research. Install it with: pip install pfl prv-accountant"
-    ) from None
 
 __all__ = ["PflAccountant"]
 

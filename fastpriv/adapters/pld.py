@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base import validate
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from ..composition import certified_curves
 from ..pairs.discretised_losses import discretised
 
@@ -79,12 +79,8 @@ def dp_accounting_pld(
         raise DomainError(
             "pessimistic must be True for a channel; got False. Its worst pairs of rows have no curve of their own."
         )
-    try:
+    with explain_missing_package("dp_accounting_pld", "dp_accounting", "dp-accounting"):
         from dp_accounting.pld import pld_pmf, privacy_loss_distribution
-    except ImportError:
-        raise BackendMissingError(
-            "dp_accounting_pld needs dp_accounting. Install it with: pip install dp-accounting"
-        ) from None
     losses = [discretised(pair.forward, pair.backward, step, tail, pessimistic)]
     if pair.forward != pair.backward:
         losses.append(discretised(pair.backward, pair.forward, step, tail, pessimistic))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..base.errors import BackendMissingError
+from ..base.errors import explain_missing_package
 from ..composition.advantages import advantage
 from ..composition.compositions import certified_curves, compose
 from ..composition.trade_off import trade_off_curve
@@ -54,12 +54,8 @@ def riskcal_evaluator(
     >>> evaluator(1.0).advantage  # doctest: +SKIP
     0.05...
     """
-    try:
+    with explain_missing_package("riskcal_evaluator", "riskcal 1.5 or later", "riskcal"):
         from riskcal.calibration.core import PrivacyMetrics
-    except ImportError:
-        raise BackendMissingError(
-            "riskcal_evaluator needs riskcal 1.5 or later. Install it with: pip install riskcal"
-        ) from None
 
     def evaluate(parameter: float) -> Any:
         releases = compose(pair_of_parameter(parameter), count)
@@ -110,10 +106,6 @@ def opendp_privacy_profile(p: Any, q: Any = None) -> Any:
     """
     certified_curves(p, q)  # raises, with the names of both
     releases = compose(p if q is None else (p, q))
-    try:
+    with explain_missing_package("opendp_privacy_profile", "OpenDP 0.12 or later", "opendp"):
         from opendp.measures import new_privacy_profile
-    except ImportError:
-        raise BackendMissingError(
-            "opendp_privacy_profile needs OpenDP 0.12 or later. Install it with: pip install opendp"
-        ) from None
     return new_privacy_profile(lambda epsilon: float(releases.delta(epsilon, direction="worst").upper))

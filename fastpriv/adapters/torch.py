@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from .differentiable import gradients, value
 
-try:
+with explain_missing_package("fastpriv.adapters.torch", "PyTorch", "torch"):
     import torch
     from torch.distributions import MixtureSameFamily, Normal
     from torch.distributions.kl import register_kl
-except ImportError:
-    raise BackendMissingError("fastpriv.adapters.torch needs PyTorch. Install it with: pip install torch") from None
 
 __all__ = ["divergence"]
 
@@ -105,6 +103,5 @@ def _kl(p: Any, q: Any) -> Any:
     return divergence("kl", p, q)
 
 
-register_kl(MixtureSameFamily, MixtureSameFamily)(_kl)
-register_kl(MixtureSameFamily, Normal)(_kl)
-register_kl(Normal, MixtureSameFamily)(_kl)
+for kinds in ((MixtureSameFamily, MixtureSameFamily), (MixtureSameFamily, Normal), (Normal, MixtureSameFamily)):
+    register_kl(*kinds)(_kl)

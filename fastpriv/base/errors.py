@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
@@ -50,6 +52,15 @@ class SamplingWarning(UserWarning):
 
 class BackendMissingError(ImportError):
     """An optional dependency is missing; the message contains the command that installs it."""
+
+
+@contextmanager
+def explain_missing_package(user: str, package: str, install: str) -> Iterator[None]:
+    """Replace the error of an import within the block by a sentence with the command that installs the package."""
+    try:
+        yield
+    except ImportError:
+        raise BackendMissingError(f"{user} needs {package}. Install it with: pip install {install}") from None
 
 
 def interruption(best: Any, text: str, note: str = "") -> KeyboardInterrupt:

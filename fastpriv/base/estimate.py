@@ -16,7 +16,7 @@ from . import numerics
 from .errors import DomainError, EstimateGivenError, ShapeError, warned
 from .numerics import LOG_2, FloatArray, rounded_down, rounded_outward, rounded_up
 from .remedies import first_false, shown
-from .table import html_table, pandas
+from .table import bracket_texts, html_table, pandas
 from .values import equal
 
 if TYPE_CHECKING:
@@ -189,12 +189,11 @@ class Estimate:
             raise DomainError(f"unit must be one of {', '.join(UNITS)}; got {unit!r}. Choose one of these.")
         if unit == self.unit:
             return self
-        item = np.float64
         if {self.unit, unit} == {"nats", "bits"}:
             factor = 1.0 / LOG_2 if unit == "bits" else LOG_2
             value, lower, upper = (np.multiply(x, factor) for x in (self.value, self.lower, self.upper))
         elif (self.unit, unit) == ("log probability", "probability"):
-            value, lower, upper = (np.exp(item(x)) if np.ndim(x) == 0 else np.exp(x) for x in self._numbers())
+            value, lower, upper = (np.exp(x) for x in self._numbers())
         elif (self.unit, unit) == ("probability", "log probability"):
             with np.errstate(divide="ignore"):
                 value, lower, upper = (np.log(x) for x in self._numbers())
@@ -209,10 +208,7 @@ class Estimate:
         elif unit == "log probability":  # log 1 is 0 exactly
             upper = np.where(np.less_equal(self.upper, 1.0), np.minimum(upper, 0.0), upper)
         value = np.clip(value, lower, upper)
-        return Estimate(
-            value, lower, upper, kind=self.kind, unit=unit, method=self.method, confidence=self.confidence,
-            cost=self.cost,
-        )
+        return Estimate(value, lower, upper, **self._description() | {"unit": unit}, cost=self.cost)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, for JSON; infinite numbers stay floats."""
@@ -299,9 +295,9 @@ class Estimate:
             if entry is None:
                 rows.append(["\N{HORIZONTAL ELLIPSIS}"] * (4 if self.shape else 3))
                 continue
-            index, *numbers = entry
+            index, value, lower, upper = entry
             head = [] if self.shape == () else [str(index[0]) if len(index) == 1 else str(index)]
-            rows.append(head + _bracket_cells(*numbers))
+            rows.append([*head, *bracket_texts(value, lower, upper, 7)])
         header = [*(["index"] if self.shape else []), "value", "lower", "upper"]
         return html_table(header, rows, self._caption())
 
@@ -378,9 +374,10 @@ class Result:
                 if entry is None:
                     rows.append(["\N{HORIZONTAL ELLIPSIS}"] * 6)
                     continue
-                index, *numbers = entry
+                index, value, lower, upper = entry
                 shown = f"{name}{list(index)}" if index else name
-                rows.append([shown, *_bracket_cells(*numbers), "" if item.unit == "1" else item.unit, item.kind])
+                unit = "" if item.unit == "1" else item.unit
+                rows.append([shown, *bracket_texts(value, lower, upper, 7), unit, item.kind])
         return html_table(["quantity", "value", "lower", "upper", "unit", "kind"], rows, type(self).__name__)
 
 
@@ -451,11 +448,7 @@ def with_negative_levels(
         ahead = curve(np.maximum(epsilon, 0.0))
         whole, which = stacked((ahead, back), (2,)), np.broadcast_to(negative, levels.shape)
         numbers = [np.where(which, x, y) for x, y in zip(numbers, (ahead.value, ahead.lower, ahead.upper), strict=True)]
-    if not levels.shape:
-        numbers = [float(x) for x in numbers]
-    return Estimate(
-        *numbers, kind=whole.kind, unit=whole.unit, method=whole.method, cost=whole.cost, confidence=whole.confidence
-    )
+    return Estimate(*numbers, **whole._description(), cost=whole.cost)
 
 
 def stacked_arrays(arrays: Sequence[Any], shape: tuple[int, ...], missing: float) -> Any:
@@ -564,11 +557,6 @@ def _listed(number: float | FloatArray, shown: Callable[[float], str]) -> str:
         for i in _first_and_last(range(len(number)), _LISTED_ENTRIES)
     )
     return f"[{', '.join(words)}]"
-
-
-def _bracket_cells(value: float, lower: float, upper: float) -> list[str]:
-    """A value and its bounds, rounded outward, with seven digits each."""
-    return [f"{value:.7g}", rounded_down(float(lower), 7), rounded_up(float(upper), 7)]
 
 
 def _entries(estimate: Estimate) -> list[tuple[tuple[int, ...], float, float, float]]:

@@ -134,12 +134,10 @@ def ordered(
         for index, outcome in outcomes:
             waiting[index] = outcome
             while due in waiting:
-                done = waiting.pop(due)
+                result = waiting.pop(due).result_or_raise()
                 due += 1
-                if done.error is not None:
-                    raise done.error
                 report(due)
-                yield done.result
+                yield result
     finally:
         outcomes.close()
         close()

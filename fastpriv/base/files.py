@@ -267,17 +267,12 @@ def parse_json(text: str, object_pairs_hook: Callable[[list[tuple[str, Any]]], A
     import json
 
     try:
-        return json.loads(text, parse_float=_parse_float, parse_int=_parse_int, object_pairs_hook=object_pairs_hook)
+        return json.loads(  # Python hears interrupts where it calls its functions, json alone does not
+            text, parse_float=lambda number: float(number), parse_int=lambda number: int(number),
+            object_pairs_hook=object_pairs_hook,
+        )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-
-
-def _parse_float(text: str) -> float:  # Python hears interrupts where it calls its functions, json alone does not
-    return float(text)
-
-
-def _parse_int(text: str) -> int:
-    return int(text)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

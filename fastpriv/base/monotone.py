@@ -33,29 +33,24 @@ _NUMBER: Unit = "1"  # unit of plain numbers
 
 # The unit of every parameter that may be an Estimate: a name means one thing in the whole package.
 UNITS: Mapping[str, str] = {
-    **dict.fromkeys(("capacity", "kl", "leakage", "mu"), _INFORMATION),
-    **dict.fromkeys(
-        ("belief_gap", "epsilon", "prior_spread", "renyi", "rho", "target_epsilon", "xi", "xi_minus", "xi_plus"), "nats"
-    ),
-    **dict.fromkeys(
-        ("a", "b", "beta", "delta", "frequency", "p", "pi_min", "total_variation", "type_one"),
-        "probability",
-    ),
-    "log_delta": "log probability",
-    **dict.fromkeys(
-        ("alpha", "amplitude", "c1", "c2", "decay", "group", "inputs", "noise_power", "order", "power",
-         "relative_error", "sensitivity", "separation", "sigma", "signal_power", "trials"), _NUMBER,
-    ),
+    name: unit
+    for unit, names in (
+        (_INFORMATION, "capacity kl leakage mu"),
+        ("nats", "belief_gap epsilon prior_spread renyi rho target_epsilon xi xi_minus xi_plus"),
+        ("probability", "a b beta delta frequency p pi_min total_variation type_one"),
+        ("log probability", "log_delta"),
+        (_NUMBER, "alpha amplitude c1 c2 decay group inputs noise_power order power relative_error sensitivity "
+                  "separation sigma signal_power trials"),
+    )
+    for name in names.split()
 }
 _LIMITS = {  # ranges that the truth lies in, so that bounds outside of them are clipped: by unit, or by parameter
     "nats": (0.0, np.inf), "bits": (0.0, np.inf), "probability": (0.0, 1.0), "log probability": (-np.inf, 0.0),
     "pi_min": (0.0, 0.5), "c1": (0.0, SQRT_LOG_2),
 }
 _DESCRIPTIONS = {  # of units, in errors
-    "nats": "an amount of information, in nats or bits",
-    "bits": "an amount of information, in nats or bits",
-    "probability": "a probability or its logarithm",
-    "log probability": "a probability or its logarithm",
+    **dict.fromkeys(("nats", "bits"), "an amount of information, in nats or bits"),
+    **dict.fromkeys(("probability", "log probability"), "a probability or its logarithm"),
     _NUMBER: "a number without a unit",
 }
 
@@ -83,11 +78,10 @@ def monotone(
         The answer is an object without bounds; it is computed at the ends where it is largest.
     """
     directions = {
-        **dict.fromkeys(rising.split(), ("lower", "upper")),
+        **dict.fromkeys(f"{rising} {between}".split(), ("lower", "upper")),
         **dict.fromkeys(falling.split(), ("upper", "lower")),
         **dict.fromkeys(widening.split(), ("upper", "upper")),
         **dict.fromkeys(at_value.split(), ("value", "value")),
-        **dict.fromkeys(between.split(), ("lower", "upper")),
     }
 
     def decorate(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -98,15 +92,11 @@ def monotone(
 
         @functools.wraps(function)
         def with_estimates(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-            for argument in args:
+            for argument in (*args, *kwargs.values()):
                 if isinstance(argument, Estimate):
                     break
-            else:
-                for argument in kwargs.values():
-                    if isinstance(argument, Estimate):
-                        break
-                else:  # plain numbers, the common case, cost two short loops
-                    return function(*args, **kwargs)
+            else:  # plain numbers, the common case, cost one short loop
+                return function(*args, **kwargs)
             bound = signature.bind(*args, **kwargs)
             answer: Answer = _propagate(function, bound, directions, ends, joint.split(), safe)
             return answer

@@ -112,7 +112,7 @@ def _results(
     if count <= 1:
         yield from map(function, tasks)
     elif sent is not None:
-        yield from map(_result_of, backend_outcomes(sent, tasks, workers, backend))
+        yield from (announced(outcome).result_or_raise() for outcome in backend_outcomes(sent, tasks, workers, backend))
     else:
         yield from _thread_results(function, tasks, count)
 
@@ -155,9 +155,7 @@ def _thread_results(
                 sent += 1
             while index not in waiting:
                 finished, outcome = threads.result()
-                if outcome.error is not None:
-                    raise outcome.error
-                waiting[finished] = outcome.result
+                waiting[finished] = outcome.result_or_raise()
             yield waiting.pop(index)
     finally:
         threads.close()
@@ -223,6 +221,12 @@ class Outcome(NamedTuple):
     result: Any = None
     error: BaseException | None = None
     warnings: tuple[tuple[str, type[Warning]], ...] = ()
+
+    def result_or_raise(self) -> Any:
+        """The result; the error is raised."""
+        if self.error is not None:
+            raise self.error
+        return self.result
 
 
 def announced(sent: Outcome) -> Outcome:
@@ -341,14 +345,6 @@ def _picklable(error: BaseException) -> BaseException:
     if not isinstance(copy, KeyboardInterrupt):
         copy.add_note(f"In a worker process:\n{trace}")
     return copy  # type: ignore[no-any-return]
-
-
-def _result_of(sent: Outcome) -> Any:
-    """Return the result of a task of another process, or raise its error."""
-    outcome = announced(sent)
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.result
 
 
 def progress_reporter(

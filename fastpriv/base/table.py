@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import validate
-from .errors import BackendMissingError, DomainError
+from .errors import BackendMissingError, DomainError, explain_missing_package
 from .escaping import escape_invisible
 from .files import atomic_write, check_writable_file, json_safe, write_csv, write_csv_rows
 from .numerics import rounded_down, rounded_up
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "CellType", "Table", "aligned", "bracket_texts", "html_table", "pandas", "pyarrow", "table_path", "write_table",
+    "CellType", "Table", "aligned", "bounded_cells", "bounded_names", "bracket_texts", "html_table", "pandas",
+    "pyarrow", "table_path", "write_table",
 ]
 
 # What the cells of a column are: "category" is text of which Parquet stores each distinct one once. The type of a
@@ -181,6 +182,16 @@ def bracket_texts(value: float, lower: float, upper: float, digits: int) -> tupl
     return f"{value:.{digits}g}", rounded_down(lower, digits), rounded_up(upper, digits)
 
 
+def bounded_names(names: Iterable[str]) -> list[str]:
+    """Return the columns of numbers with their bounds, which have ``_lower`` and ``_upper`` after the name."""
+    return [name + end for name in names for end in ("", "_lower", "_upper")]
+
+
+def bounded_cells(estimates: Iterable[Any]) -> list[float | None]:
+    """Return the cells of these columns: those of each Estimate, or None where there is none."""
+    return [cell for number in estimates for cell in ((None,) * 3 if number is None else number.floats())]
+
+
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
     """Return a table in HTML for notebooks; texts are escaped here."""
     from html import escape as escape_html
@@ -195,10 +206,8 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: st
 
 def pandas(function: str) -> Any:
     """Return the module pandas, or raise an error that says how to install it."""
-    try:
+    with explain_missing_package(function, "pandas", "pandas"):
         import pandas
-    except ImportError:
-        raise BackendMissingError(f"{function} needs pandas. Install it with: pip install pandas") from None
     return pandas
 
 

@@ -448,10 +448,11 @@ def existing_file(name: str, file: Path, kind: str = "file") -> None:
         raise fault(f"{name} must be an existing {kind}; got {str(file)!r}. Check the path.")
 
 
-def instance(name: str, value: Any, kind: type) -> None:
-    """An object of one of fastpriv's own classes."""
+def instance(name: str, value: Any, kind: Any, description: str = "", remedy: str = "") -> None:
+    """An object of one of fastpriv's own classes, or of several classes that the description names."""
     if not isinstance(value, kind):
-        raise DomainError(f"{name} must be a {kind.__name__}; got {shown(value)}. Build a {address(kind)}.")
+        description, remedy = description or f"a {kind.__name__}", remedy or f"Build a {address(kind)}."
+        raise DomainError(f"{name} must be {description}; got {shown(value)}. {remedy}")
 
 
 def univariate(**distributions: Any) -> None:

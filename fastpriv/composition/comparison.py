@@ -188,16 +188,11 @@ def compare_mechanisms(pair_1: Any, pair_2: Any, *, tolerance: ArrayLike = _TOLE
         _counterexample(name, pairs, epsilon)
         for name, bad, (_, _, epsilon) in zip(("first", "second"), fails, excesses, strict=True) if bad
     )
-    if all(fails):
-        relation = "incomparable"
-    elif all(holds):
-        relation = "equally private"
-    elif holds[0]:
-        relation = "first at least as private"
-    elif holds[1]:
-        relation = "second at least as private"
-    else:
-        relation = "undecided"
+    relations = {
+        "incomparable": all(fails), "equally private": all(holds), "first at least as private": holds[0],
+        "second at least as private": holds[1], "undecided": True,
+    }
+    relation = next(text for text, proved in relations.items() if proved)
     return MechanismComparison(relation, result[0], result[1], counterexamples)
 
 
@@ -309,9 +304,8 @@ def _counterexample(name: str, pairs: list[PrivacyCurves], epsilon: float) -> Or
     slopes = [(heights[k] - heights[centre]) / (x[centre] - x[k]) for k in range(around.size) if k != centre]
     levels = np.clip(np.array(slopes, dtype=np.float64), 0.0, 1.0)
     betas = [curve_of_pair(pair, levels) for pair in pairs]
-    gaps = np.asarray(betas[1].lower) - np.asarray(betas[0].upper)
-    if name == "second":
-        gaps = np.asarray(betas[0].lower) - np.asarray(betas[1].upper)
+    worse_beta, better_beta = betas if name == "first" else betas[::-1]
+    gaps = np.asarray(better_beta.lower) - np.asarray(worse_beta.upper)
     best = int(np.argmax(gaps))
     with np.errstate(over="ignore"):
         share = float(1.0 / (1.0 + np.exp(abs(epsilon))))

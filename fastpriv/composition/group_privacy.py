@@ -36,7 +36,6 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below, r
 from ..conversions import group_dp_delta_from_dp
 from ..mechanisms.gaussian import GaussianMechanism
 from ..pairs.curve_pairs import PrivacyCurves
-from ..pairs.discrete_pairs import DiscretePair
 from ..pairs.log_bounds import Curve, certified
 from .engines import gaussian_bounds
 
@@ -157,8 +156,11 @@ def _table(pair: PrivacyCurves, largest: float) -> tuple[FloatArray, FloatArray]
 
     end = _end_of_losses(pair, max(largest, 0.0))
     ahead = np.concatenate([[0.0], np.geomspace(_LEAST_PART * end, end, _NODES)])
-    if pair.discrete is not None and (ratios := _log_ratios(pair.discrete)).size <= _MOST_KINKS:
-        ahead = np.union1d(ahead, ratios)
+    if pair.discrete is not None:
+        with np.errstate(divide="ignore"):
+            losses = np.abs(np.log(pair.discrete.p) - np.log(pair.discrete.q))
+        losses = np.unique(losses[np.isfinite(losses)])  # kinks of the curves
+        ahead = np.union1d(ahead, losses) if losses.size <= _MOST_KINKS else ahead
     curves = (pair.forward, pair.backward)
     deltas = [np.asarray(certified(item, ahead).value) for item in curves]
     between = (ahead[:-1, None] + np.diff(ahead)[:, None] * np.arange(_PARTS) / _PARTS).ravel()
@@ -176,13 +178,6 @@ def _table(pair: PrivacyCurves, largest: float) -> tuple[FloatArray, FloatArray]
     with np.errstate(under="ignore"):
         reversed_delta = -np.expm1(-behind) + np.exp(-behind) * backward[:0:-1]
     return np.concatenate([-behind, between]), np.concatenate([reversed_delta, forward])
-
-
-def _log_ratios(pair: DiscretePair) -> FloatArray:
-    """The sizes of the finite losses of a discrete pair, where its curves have kinks."""
-    with np.errstate(divide="ignore"):
-        losses = np.abs(np.log(pair.p) - np.log(pair.q))
-    return np.unique(losses[np.isfinite(losses)])
 
 
 def _end_of_losses(pair: PrivacyCurves, largest: float) -> float:

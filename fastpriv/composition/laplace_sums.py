@@ -53,6 +53,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from ..base.quadrature_rules import gauss_legendre
 from ..pairs.log_bounds import LogBounds
@@ -143,7 +144,10 @@ def _extreme_loss_sum(a: float, k: int, level: float, quantity: Quantity) -> tup
         rounding = float((terms * (np.abs(exponent) + np.abs(logs))).sum()) * 4 * UNIT_ROUNDOFF
     largest = int(last[2])
     error = (largest + 1) * _STEP_ERROR + _TERM_ERROR + 4 * WEIGHT_ERROR + _NODE_ERROR
-    error += _quadrature_error(a, largest, _nodes(a, largest)) + UNIT_ROUNDOFF * math.log2(terms.size + 2.0)
+    degree = 2 * _nodes(a, largest) - largest  # of the sums over nodes, by the text at the head
+    log = math.log(32.0 * max(1, largest) / min(1.0, a)) + 4.0 * a
+    log += (degree + 1) * math.log(0.25 * a) - math.lgamma(degree + 2)
+    error += math.exp(min(log, 0.0)) + UNIT_ROUNDOFF * math.log2(terms.size + 2.0)
     lower = upper = -math.inf
     shift = log_scale - k * centre - Fraction(t) * Fraction(level)
     low, high = total * (1.0 - error) - rounding, total * (1.0 + error) + rounding + remainder
@@ -183,10 +187,7 @@ def _saddle_point(a: float, k: int, level: float, least: float) -> float:
 
     while slope(high) * k < level and high < 1e8:
         low, high = high, 4.0 * high
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if slope(middle) * k < level else (low, middle)
-    return float(np.float32(low))
+    return float(np.float32(bisect(lambda t: slope(t) * k >= level, low, high, 30)[0]))
 
 
 def _log_integrals(
@@ -237,14 +238,6 @@ def _tables(a: float, largest: int, rests: tuple[float, float]) -> tuple[FloatAr
 
 def _nodes(a: float, largest: int) -> int:
     return largest // 2 + _NODES_BEYOND + math.ceil(a)
-
-
-def _quadrature_error(a: float, largest: int, nodes: int) -> float:
-    """Relative error of the sums over nodes, by the text at the head."""
-    degree = 2 * nodes - largest
-    log = math.log(32.0 * max(1, largest) / min(1.0, a)) + 4.0 * a
-    log += (degree + 1) * math.log(0.25 * a) - math.lgamma(degree + 2)
-    return math.exp(min(log, 0.0))
 
 
 @lru_cache(maxsize=1)

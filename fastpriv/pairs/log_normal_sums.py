@@ -126,7 +126,9 @@ class SumBounds:
         """Rows of best estimates, lower and upper bounds of C, or of D if ``deficit``, at levels x >= 0."""
         shift = self.first.position_error + self.second.position_error
         shift = shift / (1.0 - 2.0 * shift) + 8 * UNIT_ROUNDOFF  # so that 1 + shift is at least 1 / (1 - e)
-        mass = math.expm1(1.01 * (self.first.mass_error + self.second.mass_error)) + _evaluation_error(self, level.size)
+        atoms = max(_size(self.first), 1) + 3.0 * _size(self.second)  # positive sums, over all levels where many are
+        mass = 4.0 * (atoms + level.size + 16) * UNIT_ROUNDOFF
+        mass += math.expm1(1.01 * (self.first.mass_error + self.second.mass_error))
         rows = np.zeros((3, level.size))
         for side, sign, share in (("below", 1.0, 2.0 / 3.0), ("above", -1.0, 1.0 / 3.0)):
             item, other = getattr(self.first, side), getattr(self.second, side)
@@ -448,11 +450,6 @@ def _excesses_at_many(first: AtomicLaw, second: AtomicLaw, x: FloatArray) -> tup
     under = np.cumsum(gaps * below + np.maximum(mass[:-1] * gaps - moment[:-1], 0.0))
     size = 4.0 * (first.atoms.size + second.atoms.size + 16) * UNIT_ROUNDOFF
     return np.stack([over[at], under[at]]), size * np.cumsum(mass[:-1] * gaps)[at]
-
-
-def _evaluation_error(bounds: SumBounds, levels: int) -> float:
-    """Relative rounding of C and D: positive sums over the atoms of both terms, and over all levels where many are."""
-    return 4.0 * (max(_size(bounds.first), 1) + 3.0 * _size(bounds.second) + levels + 16) * UNIT_ROUNDOFF
 
 
 def _size(laws: LawsOfSum) -> int:

@@ -37,7 +37,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -137,9 +137,7 @@ def log_mass_at_infinity(masses: Sequence[tuple[float, int]]) -> tuple[float, fl
     return value - error, min(value + error, 0.0)
 
 
-def tilted_moments(
-    losses: Sequence[tuple[PrivacyLoss, int]], level: float, start: float
-) -> tuple[float, float, float]:
+def tilted_moments(losses: Sequence[tuple[PrivacyLoss, int]], level: float, start: float) -> tuple[float, float, float]:
     """Theta at a level, the standard deviation of S under it, and about log delta, not rigorous."""
     masses = [_Masses.of(loss, count) for loss, count in losses if count > 0]
     infinite = log_mass_at_infinity([(loss.infinity_mass, count) for loss, count in losses])[1]
@@ -196,8 +194,7 @@ class _Masses:
         return np.asarray((self.places - self.places[-1]) * self.interval, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class _TiltedSums:
+class _TiltedSums(NamedTuple):
     """``values[j]`` is q at ``first + j`` relative to c, within ``error``, folded mass included."""
 
     values: FloatArray

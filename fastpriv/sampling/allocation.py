@@ -15,8 +15,9 @@ spent its part of the level, and the next interim analysis asks for half as many
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -125,8 +126,7 @@ def _reallocated(source: SampleSource, mean: FloatArray, spread: FloatArray) -> 
     return replace(source, allocation=allocation) if pays else source
 
 
-@dataclass(frozen=True)
-class PlanningReference:
+class PlanningReference(NamedTuple):
     """What the next stage is planned from: the ratio of half width to target, at a level, from ``replicates`` of n
     points; ``constant`` where nothing varied."""
 

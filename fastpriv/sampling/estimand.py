@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +29,7 @@ SAME = 1e-15
 ROUNDED = 1e-13
 
 
-@dataclass(frozen=True)
-class Estimand:
+class Estimand(NamedTuple):
     """How means of f become the number that is estimated.
 
     Attributes
@@ -150,10 +150,8 @@ def all_means_constant(stages: list[Stage]) -> bool:
 def replicates_equal(stages: list[Stage]) -> BoolArray:
     """Where the replicates of a stage are all equal, so that they give no estimate of their spread; also where they
     differ only by the rounding of equal log ratios."""
-    equal: BoolArray = np.any(
-        [(stage.means == stage.means[0]).all(axis=0) | stage.ratios_equal for stage in stages], axis=0
-    )
-    return equal
+    equal = [(stage.means == stage.means[0]).all(axis=0) | stage.ratios_equal for stage in stages]
+    return np.asarray(np.any(equal, axis=0))
 
 
 def _weighted_range(problem: SamplingProblem) -> tuple[float, float]:

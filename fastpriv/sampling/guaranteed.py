@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -49,12 +50,11 @@ TRUNCATION_SHARE = 1e-3  # share of the target that truncation may use up
 MOMENT_TIME = 0.5  # share of the time that the search for a moment may take
 
 
-@dataclass(frozen=True, eq=False)
-class Truncation:
+class Truncation(NamedTuple):
     """The threshold at which an integrand is truncated, and a bound of what its means lose by that."""
 
     threshold: float = math.inf
-    loss: FloatArray = field(default_factory=lambda: np.zeros(1))
+    loss: FloatArray | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,7 @@ def _limited_by_time(batches: int, problem: SamplingProblem, request: Request) -
     if not cost:
         return batches
     able = request.time_budget.remaining * cost / seconds / problem.cost / (2 * FIRST_TASKS * BATCH)
-    if able >= batches:
-        return batches
-    request.time_budget.mark_affected()
-    return max(1, int(able))
+    return max(1, int(request.time_budget.limited(batches, able)))
 
 
 def _initial_state(problem: SamplingProblem, truncation: Truncation) -> BoundedMean:

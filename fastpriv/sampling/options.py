@@ -142,10 +142,7 @@ class Sampling:
             "max_seconds", self.max_seconds, "positive", lambda x: x > 0,
             remedy="Pass seconds, or infinity for no limit.",
         )
-        confidence = validate.scalar(
-            "confidence", self.confidence, "between 0 and 1, both excluded", lambda x: (x > 0) & (x < 1),
-            remedy="Write 0.95 for 95 %.",
-        )
+        confidence = validate.open_probability("confidence", self.confidence)
         side = validate.choice("side", self.side, SIDES)
         tolerance = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
         rtol, atol = (validate.scalar(name, getattr(self, name), *tolerance) for name in ("rtol", "atol"))
@@ -257,6 +254,12 @@ class TimeBudget:
         self.affected = True
         if self.parent is not None:
             self.parent.mark_affected()
+
+    def limited(self, wanted: float, able: float) -> float:
+        """What is wanted, or what the time is able to do of it; then it decided something."""
+        if able < wanted:
+            self.mark_affected()
+        return min(wanted, able)
 
     def portion(self, share: float) -> TimeBudget:
         """A budget of this share of the remaining time."""

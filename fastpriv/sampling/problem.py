@@ -103,8 +103,7 @@ class SampleSource:
         return np.clip(ends, 0, n).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """One kind of integrand, for each of its parameters.
 
     ``name`` is one of ``fastpriv.kernels._sample_terms.NAMES``, or "information" or "entropy".
@@ -114,8 +113,7 @@ class Term:
     parameters: FloatArray
 
 
-@dataclass(frozen=True)
-class Integrand:
+class Integrand(NamedTuple):
     """Functions of log densities, and a range that their values never leave, infinite where there is no bound."""
 
     terms: tuple[Term, ...]
@@ -179,11 +177,6 @@ class SamplingProblem:
     def has_components(self) -> bool:
         """Whether some source is a mixture, so that its points can be chosen."""
         return any(isinstance(source.distribution, Packed) for source in self.sources)
-
-    @property
-    def sample_multiple(self) -> int:
-        """Samples come in multiples of this number, so that every source gets its share of them exactly."""
-        return round(1.0 / min(source.share for source in self.sources))
 
     @property
     def largest_weight(self) -> float:

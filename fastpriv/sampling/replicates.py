@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -32,7 +32,7 @@ from .statistics.tail_index import LargestValues, PointMoments
 
 __all__ = [
     "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values", "empty_sums",
-    "log_ratio_sums", "segment_sum", "segments", "tile_size",
+    "log_ratio_sums", "segments", "tile_size",
 ]
 
 ComponentArray = NDArray[np.int32]
@@ -47,20 +47,13 @@ MOMENT_STEP = 16  # every 16th point enters the moments: they are needed to a fe
 MAX_MOMENT_VALUES = 2**18  # values of a tile that enter the moments, at most
 
 
-@dataclass(frozen=True)
-class Segment:
-    """Points ``first`` to ``last`` of replicate ``begin``, or ``count`` whole replicates from ``begin`` on."""
+class Segment(NamedTuple):
+    """Points ``first`` to ``last`` of replicate ``begin``, or ``length`` whole replicates from ``begin`` on."""
 
-    problem: SamplingProblem
-    points: str
-    root: SeedSequence
-    key: tuple[int, ...]
     begin: int
-    count: int
-    n: int
+    length: int
     first: int
     last: int
-    collects_moments: bool
 
 
 @dataclass(frozen=True)
@@ -91,14 +84,27 @@ class Segments(Sequence[Segment]):
             raise IndexError(index)
         group, piece = divmod(index, -(-self.n // self.size))
         begin, first = group * self.side_by_side, piece * self.size
-        count, last = min(self.side_by_side, self.replicates - begin), min(first + self.size, self.n)
-        return Segment(
-            self.problem, self.points, self.root, self.key, begin, count, self.n, first, last, self.collects_moments
-        )
+        length = min(self.side_by_side, self.replicates - begin)
+        return Segment(begin, length, first, min(first + self.size, self.n))
 
     def summed(self, index: int) -> SegmentSum:
-        """The sums of one of them."""
-        return segment_sum(self[index])
+        """Sums of f over the points of every replicate of one of them, tile by tile."""
+        problem, segment = self.problem, self[index]
+        sums = empty_sums(problem, collects_moments=self.collects_moments, count=segment.length)
+        for source, densities, weights in _tiles(self, segment):
+            sums.sums += problem.sums(densities, weights, segment.length)
+            if sums.log_ratios is not None:
+                sums.log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
+            if sums.moments is None:
+                continue
+            least = -(-problem.integrand.size * len(densities.lp) // MAX_MOMENT_VALUES)
+            step = max(least, 1 if problem.distribution == "tilted" else MOMENT_STEP)  # all where few carry the answer
+            few = densities if step == 1 else LogDensities(*(np.ascontiguousarray(logs[::step]) for logs in densities))
+            values = problem.values(few, None if weights is None else weights[::step]).T
+            sums.moments.update(values)
+            if sums.largest_values is not None:
+                sums.largest_values.update(values)
+        return sums
 
 
 @dataclass
@@ -144,25 +150,6 @@ def segments(
     side_by_side = max(min(tile, size // SIDE_BY_SIDE) // n, 1)
     size = max(size // least, 1) * least
     return Segments(problem, points, root, key, replicates, n, side_by_side, size, collects_moments)
-
-
-def segment_sum(segment: Segment) -> SegmentSum:
-    """Sums of f over the points of every replicate of a segment, tile by tile."""
-    problem = segment.problem
-    sums = empty_sums(problem, collects_moments=segment.collects_moments, count=segment.count)
-    for source, densities, weights in _tiles(segment):
-        sums.sums += problem.sums(densities, weights, segment.count)
-        if sums.log_ratios is not None:
-            sums.log_ratios.update(densities.lp, densities.lq, source.distribution is problem.p, weights)
-        if sums.moments is None:
-            continue
-        step = _moment_step(problem, len(densities.lp))
-        few = densities if step == 1 else LogDensities(*(np.ascontiguousarray(logs[::step]) for logs in densities))
-        values = problem.values(few, None if weights is None else weights[::step]).T
-        sums.moments.update(values)
-        if sums.largest_values is not None:
-            sums.largest_values.update(values)
-    return sums
 
 
 def empty_sums(problem: SamplingProblem, *, collects_moments: bool, count: int = 1) -> SegmentSum:
@@ -219,12 +206,6 @@ def _point_cost(problem: SamplingProblem) -> float:
     return problem.cost + 20 * problem.dimension
 
 
-def _moment_step(problem: SamplingProblem, n: int) -> int:
-    """One point in so many enters the moments: all of them where few hits carry the answer."""
-    least = -(-problem.integrand.size * n // MAX_MOMENT_VALUES)
-    return max(least, 1 if problem.distribution == "tilted" else MOMENT_STEP)
-
-
 def _component_at(source: SampleSource, positions: FloatArray) -> ComponentArray:
     """The component whose part of the unit interval each position lies in."""
     return np.searchsorted(np.cumsum(source.allocation)[:-1], positions, side="right").astype(np.int32)
@@ -259,24 +240,24 @@ def _batch_tiles(
         yield problem.values(densities, weights)
 
 
-def _tiles(segment: Segment) -> Iterator[Tile]:
+def _tiles(whole: Segments, segment: Segment) -> Iterator[Tile]:
     """Tiles of a segment, replicate behind replicate. No tile reaches over the end of a source; a tile of several
     replicates is a whole source."""
-    problem, root, replicates, d = segment.problem, segment.root, segment.count, segment.problem.dimension
-    key, start = (*segment.key, segment.begin), np.empty(replicates)
+    problem, root, replicates, d = whole.problem, whole.root, segment.length, whole.problem.dimension
+    key, start = (*whole.key, segment.begin), np.empty(replicates)
     _draw.uniforms(random_streams.stream_words(root, (*key, 0), _draw.SEED_WORDS), start)
-    net = scrambled(d, root, (*key, 1), replicates) if segment.points == "sobol" else None
+    net = scrambled(d, root, (*key, 1), replicates) if whole.points == "sobol" else None
     size = tile_size(d)
     largest = replicates * min(size, segment.last - segment.first)  # memory of a whole tile only where it is needed
     normals, logs = np.empty(d * largest), np.empty((3, largest))
     components = np.empty(largest, dtype=np.int32)
-    for source, first, last in problem.source_ranges(segment.n):
+    for source, first, last in problem.source_ranges(whole.n):
         begins = range(max(first, segment.first), min(last, segment.last), size)
         if not begins:
             continue
         mixture = isinstance(source.distribution, Packed)
         streams = _streams(root, (*key, 2, begins[0]), 0 if net is not None and mixture else len(begins))
-        runs = _ComponentRuns(source, last - first, start, segment.points)
+        runs = _ComponentRuns(source, last - first, start, whole.points)
         for index, begin in enumerate(begins):
             n = min(begin + size, begins.stop) - begin
             count = replicates * n
@@ -290,7 +271,7 @@ def _tiles(segment: Segment) -> Iterator[Tile]:
                 _draw.sobol_normals(*net, begin, z.reshape(d * replicates, n))
                 runs.fill(begin - first, None, component)
             else:
-                _draw.normals(streams[index], segment.points == "antithetic" and n % 2 == 0, z)
+                _draw.normals(streams[index], whole.points == "antithetic" and n % 2 == 0, z)
                 runs.fill(begin - first, streams[index], component)
             yield source, *_densities_at(problem, source, component, z, logs[:, :count])
 

@@ -110,10 +110,10 @@ class _SampledRun:
         )
         try:
             for segment, segment_sum in zip(work, results, strict=True):
-                end = segment.begin + segment.count
+                end = segment.begin + segment.length
                 sums[segment.begin : end] += segment_sum.sums
                 statistics.merge_statistics(segment_sum)
-                self.samples += segment.count * (segment.last - segment.first)
+                self.samples += segment.length * (segment.last - segment.first)
                 if segment.last == n:
                     complete = end
                     if complete >= MIN_REPLICATES and self.request.time_budget.expired():
@@ -124,7 +124,9 @@ class _SampledRun:
             results.close()
         self.seconds += time.monotonic() - began
         self.cost += complete * n * problem.cost
-        stage = Stage(sums[:complete] / n, n, _points_independent(problem, self.points), statistics.log_ratios)
+        strata = any(isinstance(source.distribution, Packed) and len(source.weights) > 1 for source in problem.sources)
+        independent = self.points == "plain" or (self.points == "random" and not strata)  # as strata and nets are not
+        stage = Stage(sums[:complete] / n, n, independent, statistics.log_ratios)
         if not pilot:
             total = empty_sums(problem, collects_moments=True) if self.statistics is None else self.statistics
             total.merge_statistics(statistics)
@@ -140,11 +142,7 @@ class _SampledRun:
 
     def limited(self, points: float, share: float = 1.0) -> float:
         """``points``, or what this share of the time allows, at least 1."""
-        able = share * self.affordable()
-        if able >= points:
-            return points
-        self.request.time_budget.mark_affected()
-        return max(able, 1.0)
+        return self.request.time_budget.limited(points, max(share * self.affordable(), 1.0))
 
     def until_stopped(self, problems: Sequence[SamplingProblem]) -> str:
         """Run pilot, allocation and stages; return the reason for stopping."""
@@ -178,7 +176,10 @@ class _SampledRun:
                 return "interrupted"
             if stages and reference is not None and reference.target_ratio <= 1.0:
                 return "target"
-            if sum(stage.n * len(stage.means) for stage in stages) >= 2**17 and self._cannot_be_bounded():
+            wanted = request.side != "lower" and not request.spends_everything  # an upper end
+            if wanted and math.isinf(self.problem.integrand.high) and bool(replicates_equal(stages).any()) and (
+                sum(stage.n * len(stage.means) for stage in stages) >= 2**17
+            ):
                 return "constant"  # no number of equal values would bound their mean
             if self.affordable() < MIN_REPLICATES or request.time_budget.expired():
                 request.time_budget.mark_affected()
@@ -195,11 +196,6 @@ class _SampledRun:
         total = sum(stage.n * len(stage.means) for stage in stages)
         ratio = self.estimand.target_ratio(self.estimates, request)
         return allocation.PlanningReference(total / count, ratio, level, count, _is_constant(self.problem, *stages))
-
-    def _cannot_be_bounded(self) -> bool:
-        """Whether values without a bound above are all equal: no number of them gives an upper end."""
-        wanted = self.request.side != "lower" and not self.request.spends_everything
-        return wanted and math.isinf(self.problem.integrand.high) and bool(replicates_equal(self.stages).any())
 
     def _choose_by_pilot(self, problems: Sequence[SamplingProblem]) -> None:
         """The problem with the smallest variance times cost, by a pilot whose points are not used again."""
@@ -246,7 +242,8 @@ class _SampledRun:
     def _next_stage_size(self, reference: allocation.PlanningReference | None) -> tuple[int, int]:
         """Replicates and points of each for the next stage; no points when the budget is spent."""
         request, left, analysis = self.request, self.samples_left, len(self.stages) + 1
-        least = self.problem.sample_multiple * (2 if self.points == "antithetic" else 1)
+        least = round(1.0 / min(source.share for source in self.problem.sources))  # every source gets its share exactly
+        least *= 2 if self.points == "antithetic" else 1
         done = 0.0 if reference is None else reference.n * reference.replicates
         if self.points == "sobol" and analysis > 1 and left < done / 8:
             return 0, 0  # smaller nets would add more error than points
@@ -331,18 +328,9 @@ def compare_normalisation(
         time_budget = request.time_budget
         if math.isfinite(time_budget.seconds):
             elapsed = max(time_budget.seconds - time_budget.remaining, 1e-9)
-            able = int(min(0.25 * time_budget.remaining * sum(log_ratios.counts) / elapsed, 2.0 * n))
-            if able < n:
-                time_budget.mark_affected()
-                n = able
+            n = int(time_budget.limited(n, 0.25 * time_budget.remaining * sum(log_ratios.counts) / elapsed))
         add_q_samples(problem, request.root, (10,), n, log_ratios)
     return log_ratios.comparison()
-
-
-def _points_independent(problem: SamplingProblem, points: str) -> bool:
-    """Whether the points of a replicate are independent: strata and nets make them depend on each other."""
-    strata = any(isinstance(source.distribution, Packed) and len(source.weights) > 1 for source in problem.sources)
-    return points == "plain" or (points == "random" and not strata)
 
 
 def _is_constant(problem: SamplingProblem, *stages: Stage) -> bool:

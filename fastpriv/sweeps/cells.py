@@ -10,8 +10,7 @@ import itertools
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +29,7 @@ _TEXT_LENGTH = 300  # characters of an error that are kept
 _OWN_ERRORS = (DomainError, ShapeError, NotConvergedError, BackendMissingError)  # whose text is a whole sentence
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Cells to evaluate: their settings, as columns, and their keys."""
 
     columns: Mapping[str, NDArray[Any]]
@@ -42,8 +40,7 @@ class Batch:
         return Batch({name: values[cells] for name, values in self.columns.items()}, self.keys[cells])
 
 
-@dataclass(frozen=True)
-class BatchOutcome:
+class BatchOutcome(NamedTuple):
     """The packed results of the first ``done`` cells of a batch; ``fatal`` ends the sweep."""
 
     payload: bytes
@@ -127,7 +124,7 @@ def _stack(quantity: SweepQuantity, batch: Batch) -> BatchOutcome:
     columns = {name: values for name, values in batch.columns.items() if name != REPLICATE}
     single = [name for name, values in columns.items() if name in (quantity.together or ()) or values.dtype == object]
     for cells in _groups([columns[name] for name in single], count):
-        fixed = {name: _plain(columns[name][cells[0]]) for name in single}
+        fixed = {name: columns[name][cells[:1]].tolist()[0] for name in single}
         _call(quantity, results, {k: v for k, v in columns.items() if k not in fixed}, fixed, cells)
     results.seconds[:] = (time.perf_counter() - start) / max(count, 1)
     return results.outcome(count)
@@ -252,7 +249,3 @@ def _error_text(error: BaseException) -> str:
     text = " ".join(str(error).split())
     text = text if isinstance(error, _OWN_ERRORS) else f"{type(error).__name__}: {text}"
     return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 3] + "..."
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

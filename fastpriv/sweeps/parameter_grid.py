@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import validate
-from ..base.column_files import open_table
+from ..base.column_files import is_number, open_table
 from ..base.errors import DomainError, ShapeError
 from ..base.files import parse_toml
 from ..base.grids import parse_grid
@@ -87,11 +87,6 @@ class ParameterGrid:
     def count(self) -> int:
         """Number of cells."""
         return self.last - self.first
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether these are all cells of the product."""
-        return self.count == math.prod(self.shape)
 
     def shard(self, index: int, shards: int) -> ParameterGrid:
         """Return the part ``index`` of 1 to ``shards``: consecutive cells, whole blocks if there are enough."""
@@ -256,7 +251,7 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
             if not all(isinstance(value, str) for value in values):
                 raise DomainError(f"{name} must be numbers alone or texts alone; got both. {_COLUMN_REMEDY}")
             if text is False:
-                index = next((i for i, value in enumerate(values) if not _reads_as_number(value)), 0)
+                index = next((i for i, value in enumerate(values) if not is_number(value)), 0)
                 raise DomainError(
                     f"{name} must be numbers; got {values[index]!r} at index {index}. Pass numbers, or a grid as one "
                     "text."
@@ -317,28 +312,14 @@ def _table_columns(table: Any, words: Mapping[str, bool] | None) -> dict[str, ND
 def _file_columns(path: Path) -> dict[str, Any]:
     """Return the columns of a CSV or Parquet file."""
     file = open_table(path)
-    names = _distinct(file.names, path)
-    rows = [row for row in file.rows() if row != [""]]
-    columns = map(list, zip(*rows, strict=True))  # none where there are no rows
-    return {name: cells if file.parquet else _numbers(cells) for name, cells in zip(names, columns, strict=False)}
-
-
-def _distinct(names: list[str], path: Path) -> list[str]:
-    """Return the names of columns, if each is there once."""
-    for name, count in Counter(names).items():
+    for name, count in Counter(file.names).items():
         if count > 1:
             raise DomainError(
                 f"table must have each column once; got {validate.shown(name)} twice in {str(path)!r}. Drop one."
             )
-    return names
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    rows = [row for row in file.rows() if row != [""]]
+    columns = map(list, zip(*rows, strict=True))  # none where there are no rows
+    return {name: cells if file.parquet else _numbers(cells) for name, cells in zip(file.names, columns, strict=False)}
 
 
 def _numbers(cells: Sequence[str]) -> Any:

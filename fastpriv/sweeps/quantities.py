@@ -41,9 +41,7 @@ _WORDS = ("Information", "TightOrPublished", "BoundOrPublished")
 _RUN = ("n_jobs", "progress", "max_evaluations")  # parameters that say how a function runs, not what it computes
 _RESULTS = ("Estimate", "AwgnCapacity", "GaussianGame")  # annotations of results that hold estimates
 # Functions of curves or vectors, which an array of settings would be taken for.
-_OF_VECTORS = (
-    "dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "maximal_leakage", "gaussian_information",
-)
+_OF_VECTORS = ("dp_delta_from_rdp_curve", "dp_epsilon_from_rdp_curve", "maximal_leakage", "gaussian_information")
 # Functions that are called cell by cell. The first and the last iterate for each setting, 0.1 ms or more, and the kind
 # of their bounds depends on it; the game is of one setting.
 _CELL_BY_CELL = ("awgn_capacity", "gaussian_game", "sigma_from_ci_lmip")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..base import validate
-from ..base.errors import BackendMissingError, DomainError
+from ..base.errors import DomainError, explain_missing_package
 from ..base.files import atomic_write
 from ..base.numerics import WordArray, rounded_outward
 from ..base.store import ResultStore
@@ -114,9 +114,7 @@ class SweepTable(Table):
     def metadata(self) -> dict[str, Any]:
         """Version, quantity, seed and the lengths of the axes, in plain types."""
         axes = [{"parameters": list(axis.columns), "length": axis.length} for axis in self.settings.axes]
-        return {
-            "fastpriv": __version__, "quantity": self.quantity, "seed": self.seed, "cells": len(self), "axes": axes,
-        }
+        return {"fastpriv": __version__, "quantity": self.quantity, "seed": self.seed, "cells": len(self), "axes": axes}
 
     def to_dict(self) -> dict[str, Any]:
         """Metadata and columns in plain types, for JSON; infinite numbers stay floats."""
@@ -131,10 +129,8 @@ class SweepTable(Table):
 
     def to_polars(self) -> Any:
         """The table as a ``polars.DataFrame``."""
-        try:
+        with explain_missing_package("to_polars", "polars", "polars"):
             import polars
-        except ImportError:
-            raise BackendMissingError("to_polars needs polars. Install it with: pip install polars") from None
         return polars.DataFrame(
             {name: values.tolist() if values.dtype == object else values for name, values in self.columns().items()}
         )
@@ -145,11 +141,9 @@ class SweepTable(Table):
         The values of a grid are the coordinates of its dimension. Parameters that vary together are coordinates of one
         dimension ``cell``.
         """
-        try:
+        with explain_missing_package("to_xarray", "xarray", "xarray"):
             import xarray
-        except ImportError:
-            raise BackendMissingError("to_xarray needs xarray. Install it with: pip install xarray") from None
-        if not self.settings.is_whole:
+        if len(self) < np.prod(self.settings.shape):
             raise DomainError(
                 f"to_xarray must be called on a whole sweep; got {len(self):,} cells of a shard. Merge the shards."
             )

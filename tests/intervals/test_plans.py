@@ -150,7 +150,7 @@ def test_replicates_side_by_side_are_independent_and_like_those_alone(points, la
         monkeypatch.setattr(replicates, "SIDE_BY_SIDE", beside)
         work = [replicates.segments(problem, points, root, (k,), 8, n) for k in range(runs)]
         assert {len(pieces) for pieces in work} == ({1} if beside == 64 else {8})
-        sums = [np.concatenate([replicates.segment_sum(piece).sums for piece in pieces]) for pieces in work]
+        sums = [np.concatenate([pieces.summed(k).sums for k in range(len(pieces))]) for pieces in work]
         found.append(np.array(sums)[:, :, 0] / n)
     together, alone = found
     assert abs(together.mean() - alone.mean()) < 5 * alone.std() * math.sqrt(2 / alone.size)

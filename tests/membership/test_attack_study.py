@@ -111,7 +111,7 @@ def test_a_constant_loses_what_frequencies_vary():
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"attacks": ["guess"]}, r"attacks must be among bayes, .*; got 'guess'\. Choose among these\."),
+        ({"attacks": ["guess"]}, r"attacks must be one of bayes, .*; got 'guess'\. Choose one of these\."),
         ({"attacks": []}, r"attacks must name at least one attack; got none\. Choose among bayes"),
         ({"fpr": 0.0}, r"fpr must be between 0 and 1, exclusive; got 0\.0"),
         ({"gamma": 1.0}, r"gamma must be between 0 and 1, exclusive; got 1\.0"),

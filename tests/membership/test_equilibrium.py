@@ -163,5 +163,5 @@ def test_releases_of_another_game_are_refused():
     game = membership_equilibrium(Panel([[1], [0]]), BernoulliMembership(0.5), slope=10.0)
     with pytest.raises(DomainError, match="released must be rows of releases"):
         game.scores([0.123])
-    with pytest.raises(ShapeError, match="released must have 1 entries a release"):
+    with pytest.raises(ShapeError, match="released must have one entry an attribute, here 1; got shape"):
         game.scores([0.0, 1.0])

@@ -138,7 +138,7 @@ def test_the_table():
     assert all(len(row) == len(STATEMENTS.columns()) for row in STATEMENTS.rows())
     assert {row[1] for row in STATEMENTS.rows()} == {"false"}
     assert "right: " in repr(STATEMENTS)
-    with pytest.raises(DomainError, match=r"^name must be one of 'Lemma 3'.*; got 'Lemma 4'\. Take one of them\.$"):
+    with pytest.raises(DomainError, match=r"^name must be one of Lemma 3, .*; got 'Lemma 4'\. Did you mean Lemma 3\?$"):
         STATEMENTS["Lemma 4"]
 
 

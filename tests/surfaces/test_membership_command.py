@@ -75,7 +75,7 @@ def test_references(panel, tmp_path, capsys):
         (["--utility", "0"], "--utility must be positive and finite; got 0"),
         (["--seed", "-1"], "--seed must be at least 0; got -1"),
         (["--members", "9", "--pool", "8"], "n0 must be"),
-        (["--attack", "guess"], "attacks must be among bayes"),
+        (["--attack", "guess"], "attacks must be one of bayes"),
     ],
 )
 def test_bad_input(panel, tmp_path, capsys, words, text):

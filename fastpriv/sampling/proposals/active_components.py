@@ -11,7 +11,7 @@ shares are those of the components at the tilted normal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,7 @@ _NEGLECTED = 0.01  # share of a bound whose components are not selected for agai
 _PASS_PAIRS = 4_000_000  # pairs of components of a second pass
 
 
-@dataclass(frozen=True)
-class TiltedNormals:
+class TiltedNormals(NamedTuple):
     """One tilted normal for each component of p: N_i bounded by e^log_bound times it where it counts."""
 
     log_bounds: FloatArray  # (k,)
@@ -42,18 +41,18 @@ class TiltedNormals:
 
     def assign(self, rows: IndexArray, other: TiltedNormals) -> None:
         """Replace some components."""
-        for mine, new in zip(vars(self).values(), vars(other).values(), strict=True):
+        for mine, new in zip(self, other, strict=True):
             mine[rows] = new
 
     def replaced(self, rows: IndexArray, other: TiltedNormals) -> TiltedNormals:
         """A copy with some components replaced."""
-        copy = TiltedNormals(*(array.copy() for array in vars(self).values()))
+        copy = TiltedNormals(*(array.copy() for array in self))
         copy.assign(rows, other)
         return copy
 
     def subset(self, rows: IndexArray | BoolArray) -> TiltedNormals:
         """Some of the components."""
-        return TiltedNormals(*(array[rows] for array in vars(self).values()))
+        return TiltedNormals(*(array[rows] for array in self))
 
 
 class Tilting:
@@ -141,7 +140,8 @@ class DiagonalTilting(Tilting):
         theta: float | None = None, expired: Callable[[], bool] = never_expired,
     ) -> None:
         number, size = p[0].shape
-        active = _active_number(number, len(q[0]), size)
+        most = int(min(_MAX_ACTIVE, max(6.0, min(_MAX_ENTRIES / (number * size), (_WORK / number) ** (1 / 3)))))
+        active = len(q[0]) if len(q[0]) <= most + 1 else most
         super().__init__(p, q, theta, expired, active, active * size + len(q[0]))
         self.natural = _NaturalParameters(*q) if self.has_remainder else None
         self.selection_normals = p
@@ -220,12 +220,6 @@ def leading_components(logs: FloatArray, partners: int) -> IndexArray:
         parts = np.cumsum(np.exp(logs[order] - logs[order[0]]))
         count = 1 + int(np.searchsorted(parts, (1.0 - _NEGLECTED) * parts[-1])) if np.isfinite(parts[-1]) else len(logs)
     return np.sort(order[: min(count, max(_MAX_ACTIVE, _PASS_PAIRS // partners))])
-
-
-def _active_number(number: int, partners: int, size: int) -> int:
-    """Active components of each problem: all ``partners``, or what time and memory allow."""
-    most = int(min(_MAX_ACTIVE, max(6.0, min(_MAX_ENTRIES / (number * size), (_WORK / number) ** (1 / 3)))))
-    return partners if partners <= most + 1 else most
 
 
 def _gathered(

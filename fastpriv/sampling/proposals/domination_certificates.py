@@ -221,9 +221,7 @@ def _problems(
     denominator_factors = Factors(*(array[None] if shared else array[used] for array in denominators[0]))
     numerator_factors = Factors(*(array[:, None] for array in numerator[0]))
     centres, same_means = denominators[1][used], denominators[1][same]
-    return _Certificates(
-        numerator_factors, numerator[1], denominator_factors, centres, used_tau, same_means, same_tau
-    )
+    return _Certificates(numerator_factors, numerator[1], denominator_factors, centres, used_tau, same_means, same_tau)
 
 
 def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArray]:
@@ -235,9 +233,7 @@ def _gathered(chosen: BoolArray, tau: FloatArray) -> tuple[IndexArray, FloatArra
 
 def _sums(side: _TransformedComponents, times: FloatArray) -> _QuadraticForm:
     """The quadratic form of components with multiplicities ``times``."""
-    (matrix, first), (slope, second), (square, third) = (
-        call(times) for call in (side.matrix, side.slope, side.square)
-    )
+    (matrix, first), (slope, second), (square, third) = side.matrix(times), side.slope(times), side.square(times)
     return _QuadraticForm(matrix, slope, square, np.stack([first, second, third]))
 
 

@@ -24,7 +24,7 @@ Arrays have I problems (components of p), J active components of q, d coordinate
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,7 @@ _GROWTH = 9.0  # theta grows tenfold in a step at most
 _LEAST_PRECISION = 1e-9  # least eigenvalue of a precision that counts as positive
 
 
-@dataclass(frozen=True)
-class DiagonalExponentProblem:
+class DiagonalExponentProblem(NamedTuple):
     """Problems of J active components in ``d`` coordinates in which all matrices are diagonal.
 
     A component that is not used has ``level`` minus infinity and zeros elsewhere.
@@ -61,14 +60,12 @@ class DiagonalExponentProblem:
 
     def subset(self, rows: IndexArray) -> DiagonalExponentProblem:
         """Some of the problems."""
-        return DiagonalExponentProblem(*(array[rows] for array in vars(self).values()))
+        return DiagonalExponentProblem(*(array[rows] for array in self))
 
     def extended(self, *last: FloatArray) -> DiagonalExponentProblem:
         """With one more active component, whose fields are ``last``; the error of the linear terms is the new one."""
-        new = dict(zip(vars(self), last, strict=True))
-        error = {"linear_term_error": new.pop("linear_term_error")}
-        joined = {name: np.concatenate([vars(self)[name], new[name][:, None]], axis=1) for name in new}
-        return DiagonalExponentProblem(**joined, **error)
+        joined = [np.concatenate([x, y[:, None]], axis=1) for x, y in zip(self[:-1], last[:-1], strict=True)]
+        return DiagonalExponentProblem._make([*joined, last[-1]])
 
     def initial_score(self) -> FloatArray:
         """b_j + E log(N_j / N) at T = N (I, J)."""
@@ -102,8 +99,7 @@ class DiagonalExponentProblem:
         return gradient, 0.5 * first @ first.transpose(0, 2, 1) + second @ second.transpose(0, 2, 1)
 
 
-@dataclass(frozen=True)
-class FullExponentProblem:
+class FullExponentProblem(NamedTuple):
     """Problems with matrices of any kind; methods as in ``DiagonalExponentProblem``."""
 
     curvature: FloatArray  # D (I, J, d, d)
@@ -115,7 +111,7 @@ class FullExponentProblem:
         """Some of the problems."""
         if len(rows) == len(self.level):
             return self
-        return FullExponentProblem(*(array[rows] for array in vars(self).values()))
+        return FullExponentProblem(*(array[rows] for array in self))
 
     def initial_score(self) -> FloatArray:
         """b_j + E log(N_j / N) at T = N (I, J)."""

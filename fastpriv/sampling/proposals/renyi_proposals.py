@@ -30,8 +30,8 @@ Source: van Erven and Harremoes 2014 (the Renyi divergence of normals).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -121,23 +121,43 @@ def _diagonal_start(pair: DiagonalTilting, order: float) -> FeasibleStart | bool
     if partners * size * open_rows.size > _MAX_PROGRAMME_ENTRIES:
         return False
     most = min(partners, size + 1, pair.active - 1 if pair.has_remainder else pair.active)
+
+    def shares_of(row: int) -> FloatArray | bool:
+        margins = _margins(pair, slice(row, row + 1), order)[0]
+        shares, weights, value = _max_min_shares(margins)
+        if shares is None:
+            return value < 0 and weights is not None
+        selected = _largest_shares(shares, most)
+        return bool(np.min(selected @ margins) > 0) and selected
+
     support, parts = np.repeat(index[:, None], most, axis=1), np.zeros((number, most))
     parts[:, 0] = 1.0
+    return _with_shares_of_rows(support, parts, open_rows, shares_of, pair.expired)
+
+
+def _with_shares_of_rows(
+    support: IndexArray, parts: FloatArray, rows: Iterable[int], shares_of: Callable[[int], FloatArray | bool],
+    expired: Callable[[], bool],
+) -> FeasibleStart | bool:
+    """The start with the shares of these rows; True for a proof of divergence, False where a row has neither."""
     undecided = False
-    for row in open_rows:
-        if pair.expired():
-            return False
-        shares, weights, value = _max_min_shares(_margins(pair, slice(row, row + 1), order)[0])
-        if value < 0 and weights is not None:
-            return True
-        if value <= 0 or shares is None:
+    for row in rows:
+        shares = shares_of(row)
+        if shares is True or expired():
+            return shares is True
+        if isinstance(shares, bool):
             undecided = True
-            continue
-        support[row] = np.argsort(-shares)[:most]
-        selected = shares[support[row]]
-        parts[row] = selected / selected.sum()
-        undecided |= bool(np.min(parts[row] @ _margins(pair, slice(row, row + 1), order)[0][support[row]]) <= 0)
+        else:
+            support[row] = np.argsort(-shares, kind="stable")[: support.shape[1]]
+            parts[row] = shares[support[row]]
     return False if undecided else (support, parts)
+
+
+def _largest_shares(shares: FloatArray, most: int) -> FloatArray:
+    """The largest of the shares, as many as enter each by itself, divided by their sum."""
+    selected, chosen = np.zeros_like(shares), np.argsort(-shares, kind="stable")[:most]
+    selected[chosen] = shares[chosen] / shares[chosen].sum()
+    return selected
 
 
 def _margins(pair: DiagonalTilting, rows: slice, order: float) -> FloatArray:
@@ -175,22 +195,10 @@ def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
     """Shares of q as in ``_diagonal_start``, for full covariances."""
     number, partners = len(pair.means), len(pair.q[0])
     most = min(partners, pair.active - 1 if pair.has_remainder else pair.active)
-    support, parts = np.zeros((number, most), dtype=np.intp), np.zeros((number, most))
-    support[:] = np.arange(most)
-    undecided = False
-    for row in range(number):
-        if pair.expired():
-            return False
-        shares = _full_shares(pair, row, order, most)
-        if shares is True:
-            return True
-        if isinstance(shares, bool):
-            undecided = True
-            continue
-        support[row] = np.argsort(-shares, kind="stable")[:most]
-        selected = shares[support[row]]
-        parts[row] = selected / selected.sum()
-    return False if undecided else (support, parts)
+    support, parts = np.tile(np.arange(most), (number, 1)), np.zeros((number, most))
+    return _with_shares_of_rows(
+        support, parts, range(number), lambda row: _full_shares(pair, row, order, most), pair.expired
+    )
 
 
 def _uncovered(scaled_precisions: FloatArray, order: float, directions: FloatArray, weights: FloatArray) -> bool:
@@ -229,17 +237,12 @@ def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatA
         shares = better
     else:
         return False
-    selected = np.zeros_like(shares)
-    chosen = np.argsort(-shares, kind="stable")[:most]
-    selected[chosen] = shares[chosen] / shares[chosen].sum()
-    return (
-        bool(np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(selected, scaled_precisions, 1))[0] > 0)
-        and selected
-    )
+    selected = _largest_shares(shares, most)
+    least = np.linalg.eigvalsh(identity - (order - 1.0) * np.tensordot(selected, scaled_precisions, 1))[0]
+    return bool(least > 0) and selected
 
 
-@dataclass(frozen=True)
-class RenyiIntegralBounds:
+class RenyiIntegralBounds(NamedTuple):
     """Proved bounds of the logarithm of the integral; the dominating mixture, where it serves, its log scale, the
     number of its pairs, and the log of what rounding may do to a ratio."""
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,8 +54,7 @@ _MULTIPLIER_CHANGE = 1e-3
 _LEAST_LOG_SHARE = -1e6  # shares stay above e to this power
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(NamedTuple):
     """A normalised mixture to draw from and what it bounds.
 
     ``integrand <= exp(log_scale) * density of mixture`` everywhere when ``bounded``; the integral is then at most
@@ -99,7 +98,8 @@ def hockey_stick_proposals(
     starts, last = [0], search.proposal(float(levels[0]))
     proposals, index, end = [last], 0, len(levels) - 1
     while index < end and last.log_scale > -_NEGLIGIBLE and not expired():
-        slope = _mean_exponent(p, last)
+        logs = np.log(p.weights) + last.log_bounds
+        slope = float(np.exp(logs - log_sum_exp(logs)) @ last.exponents)
         step = spacing / max(slope, spacing / max(float(levels[end] - levels[index]), 1e-300))
         near = min(max(int(np.searchsorted(levels, levels[index] + step)), index + 1), end)
         while True:
@@ -114,11 +114,6 @@ def hockey_stick_proposals(
         index, last = near, new
     ends = [*starts[1:], len(levels)]
     return [(proposal, order[i:j]) for proposal, i, j in zip(proposals, starts, ends, strict=True)]
-
-
-def _mean_exponent(p: GaussianMixture, proposal: Proposal) -> float:
-    logs = np.log(p.weights) + proposal.log_bounds
-    return float(np.exp(logs - _log_total(logs)) @ proposal.exponents)
 
 
 def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.0) -> float:
@@ -159,13 +154,13 @@ class _ProposalSearch:
         """Active components once, then exponents and shares in turn while the bound falls."""
         pair, shift = self.pair, min(epsilon, _FARTHEST) - self.epsilon
         best = now = pair.tilted(self.log_shares + shift, self.tau)
-        least = _log_total(self.weights + now.log_bounds)
+        least = float(log_sum_exp(self.weights + now.log_bounds))
         if pair.has_remainder and self.tau is None:
             for _ in range(_SELECTIONS):
                 rows = leading_components(self.weights + now.log_bounds, self.size)
                 pair.reselect(now, rows)
                 now = now.replaced(rows, pair.tilted(self.log_shares + shift, None, rows))
-                total = _log_total(self.weights + now.log_bounds)
+                total = float(log_sum_exp(self.weights + now.log_bounds))
                 best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
                 if gain < _MIN_GAIN or self.expired():
                     break
@@ -181,7 +176,7 @@ class _ProposalSearch:
                 break
             self.log_shares = new
             now = pair.tilted(self.log_shares + shift, now.tau, sufficient=least - _MARGIN - self.weights)
-            total = _log_total(self.weights + now.log_bounds)
+            total = float(log_sum_exp(self.weights + now.log_bounds))
             found_with = new if total < least else found_with
             best, gain, least = (now, least - total, total) if total < least else (best, 0.0, least)
             if gain < _MIN_GAIN:
@@ -193,7 +188,7 @@ class _ProposalSearch:
     def _relax(self, now: TiltedNormals, shift: float) -> None:
         """Give negligible components the least exponents that keep them so: their shares go to others."""
         logs = self.weights + now.log_bounds
-        sufficient = _log_total(logs) - _MARGIN - self.weights
+        sufficient = log_sum_exp(logs) - _MARGIN - self.weights
         low = np.flatnonzero(now.log_bounds < sufficient)
         if low.size:
             new = self.pair.tilted(self.log_shares + shift, None, low, sufficient[low])
@@ -217,11 +212,6 @@ def _factors(mixture: GaussianMixture) -> FloatArray:
         return mixture.factors
     spread = _spread(mixture)[:1] if mixture.shared else _spread(mixture)
     return spread[:, :, None] * np.eye(mixture.dimension)
-
-
-def _log_total(logs: FloatArray) -> float:
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()))
 
 
 def _columns(values: FloatArray) -> FloatArray:

@@ -125,9 +125,7 @@ class BoundedMean:
 
     def merge(self, other: BoundedMean) -> None:
         """Add what another state of the same range has taken in."""
-        if (other.low, other.high, other.quantities, other.batch) != (
-            self.low, self.high, self.quantities, self.batch,
-        ):
+        if (other.low, other.high, other.quantities, other.batch) != (self.low, self.high, self.quantities, self.batch):
             raise ShapeError(
                 f"other must be of the range [{self.low!r}, {self.high!r}] and {self.quantities} quantities; got "
                 f"[{other.low!r}, {other.high!r}] and {other.quantities}. Make both with the same arguments."

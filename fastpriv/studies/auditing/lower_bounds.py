@@ -264,7 +264,7 @@ def audit_p_value(
 def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest epsilon that is excluded, of each row of counts and delta."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form)(rows, _epsilon_of_rates, error)
+        return _by_rates(form, rows, _epsilon_of_rates, error)
     v, r, delta = rows[:, 0], rows[:, 1], rows[:, 3]
     wrong = most_rates(r - v, r, error)
     with np.errstate(divide="ignore"):
@@ -283,13 +283,13 @@ def _delta_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest delta that is excluded, of each row of counts and epsilon."""
     if form == "exact":
         return one_run.delta_of_level(rows, rows[:, 3], error)
-    return _by_rates(form)(rows, _delta_of_rates, error)
+    return _by_rates(form, rows, _delta_of_rates, error)
 
 
 def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest mu that is excluded, of each row of counts."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form)(rows, _mu_of_rates, error)
+        return _by_rates(form, rows, _mu_of_rates, error)
 
     def excluded(mu: FloatArray) -> BoolArray:
         return one_run.exceeds_level(rows, error, lambda x: special.ndtr(special.ndtri(x) - mu))
@@ -297,16 +297,12 @@ def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     return one_run.greatest_excluded(excluded, np.full(len(rows), _LARGEST_MU))
 
 
-def _by_rates(form: str) -> Callable[[FloatArray, Any, float], FloatArray]:
-    """The test of repeated runs, with its bound moved outward by the rounding of the parameter."""
+def _by_rates(form: str, rows: FloatArray, parameter: Any, error: float) -> FloatArray:
+    """The bounds of repeated runs, moved outward by the rounding of the parameter."""
     test = repeated_runs.excluded_by_product if form == "product" else repeated_runs.excluded_by_two_bounds
-
-    def bounds(rows: FloatArray, parameter: Any, error: float) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            result = test(rows, parameter, error)
-        return np.maximum(result - _ROUNDING * (1.0 + np.abs(result)), 0.0)
-
-    return bounds
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = test(rows, parameter, error)
+    return np.maximum(result - _ROUNDING * (1.0 + np.abs(result)), 0.0)
 
 
 def _epsilon_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
@@ -373,18 +369,16 @@ def _line_p_values(rows: FloatArray, lines: _TradeoffLines) -> FloatArray:
             return np.asarray(np.minimum(np.concatenate([part.min(axis=1) for part in parts]), 1.0))
 
         return repeated_runs.product_p_value(rows, curve)
+
+    def inverse(x: FloatArray) -> FloatArray:  # the rate of false guesses that each rate of true ones needs at least
+        return np.asarray(np.maximum(((x[:, None] - lines.delta) / slopes).max(axis=1), 0.0))
+
     answer = np.empty(len(rows))
     for k in range(len(rows)):
         row = rows[k : k + 1]
         single_lines = one_run.p_value(np.repeat(row, lines.delta.size, axis=0), lines.epsilon, lines.delta)
-        answer[k] = min(single_lines.min(), one_run.level_p_value(row, _inverse(lines)))
+        answer[k] = min(single_lines.min(), one_run.level_p_value(row, inverse))
     return answer
-
-
-def _inverse(lines: _TradeoffLines) -> Callable[[FloatArray], FloatArray]:
-    """F^-1 from below: the rate of false guesses that each rate of true ones needs at least."""
-    slopes = np.exp(lines.epsilon)
-    return lambda x: np.maximum(((x[:, None] - lines.delta) / slopes).max(axis=1), 0.0)
 
 
 def _form(outcomes: Any, form: str | None) -> str:

@@ -122,9 +122,7 @@ def _high_count(hits: FloatArray, trials: FloatArray, rate: FloatArray) -> Float
 
 
 def _section(
-    low: FloatArray,
-    high: FloatArray,
-    cost: Callable[[FloatArray], Any],
+    low: FloatArray, high: FloatArray, cost: Callable[[FloatArray], Any],
     rising: Callable[[FloatArray], Any] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Intervals that hold the minimum of a quasi-convex function; ``rising``: whether an infinity is left of it."""

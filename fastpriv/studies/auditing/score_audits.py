@@ -131,15 +131,12 @@ class ScoreAudit(Result):
                 f"claim must be judged by one audit; got {len(self.counts)} audits. Audit one row of scores."
             )
         lower = float(self.epsilon.lower)
-        n = self.counts.tolist()
-        counts = (
-            f"{n[0]} right of {n[1]} guesses about {n[2]} canaries"
-            if self.design == "one_run"
-            else f"{n[0]} of {n[1]} members and {n[2]} of {n[3]} non-members claimed"
-        )
+        counts = "{} of {} members and {} of {} non-members claimed"
+        if self.design == "one_run":
+            counts = "{} right of {} guesses about {} canaries"
         return (
             f"claim epsilon = {number:g} at delta = {self.delta:g} is {'refuted' if lower > number else 'not refuted'} "
-            f"{self._level()[1:]} (at least {rounded_down(lower, 4)}): {counts}"
+            f"{self._level()[1:]} (at least {rounded_down(lower, 4)}): {counts.format(*self.counts.tolist())}"
         )
 
 

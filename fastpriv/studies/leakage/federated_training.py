@@ -84,7 +84,9 @@ class Updates:
             From 0. Where weights were shared it is (before - shared) / (learning_rate * local_steps).
         """
         index = validate.count("round", round, 0, len(self.before) - 1)
-        return self.training.gradient_of(self.before[index], self.shared[index])
+        training, before, shared = self.training, self.before[index], self.shared[index]
+        step = training.learning_rate * training.local_steps
+        return np.asarray(shared if training.share == "gradient" else (before - shared) / step)
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,9 +173,7 @@ class Training:
         if size is not None:
             checked["batch_size"] = validate.count("batch_size", size)
         if rate is not None:
-            checked["rate"] = validate.scalar(
-                "rate", rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
-            )
+            checked["rate"] = validate.scalar("rate", rate, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -191,10 +191,6 @@ class Training:
         if self.batch == "poisson":
             return float(self.rate) * n_records  # type: ignore[arg-type]
         return float(n_records if self.batch == "full" else self.batch_size)  # type: ignore[arg-type]
-
-    def gradient_of(self, before: FloatArray, shared: FloatArray) -> FloatArray:
-        """The mean gradient that a shared vector stands for."""
-        return shared if self.share == "gradient" else (before - shared) / (self.learning_rate * self.local_steps)
 
     def run(
         self, records: ArrayLike, labels: ArrayLike, *, rng: RNGLike = None, weights: ArrayLike | None = None,

@@ -399,10 +399,7 @@ class GradientMatching(ValueObject):
         if seen.size == 0:
             return Reconstruction(np.empty((0, model.n_features)), np.empty(0, dtype=np.int64), 0.0)
         stream = random_streams.generator(rng)
-        if labels is not None:
-            sets = [checked_labels(model, labels, seen.size)]
-        else:
-            sets = self._label_sets(seen)
+        sets = self._label_sets(seen) if labels is None else [checked_labels(model, labels, seen.size)]
         if seen.variance == 0.0:
             sets, exact = self._in_row_space(seen, sets, stream)
             if exact is not None:
@@ -596,12 +593,9 @@ class _MatchingProblem:
 
 def _matrices(model: Any, gradient: ArrayLike) -> list[FloatArray]:
     """The gradient's layers."""
-    if not isinstance(model, LayeredModel):
-        raise DomainError(
-            f"model must be a SoftmaxRegression or a MultilayerPerceptron; got {validate.shown(model)}. The "
-            "intercepts of other models are unknown: pass labels."
-        )
-    return model.matrices(checked_weights(model, gradient, "gradient"))
+    remedy = "The intercepts of other models are unknown: pass labels."
+    validate.instance("model", model, LayeredModel, "a SoftmaxRegression or a MultilayerPerceptron", remedy)
+    return list(model.matrices(checked_weights(model, gradient, "gradient")))
 
 
 def _mean_probabilities(model: Any, weights: FloatArray | None, records: Any) -> FloatArray:

@@ -14,8 +14,8 @@ import numpy as np
 from ...base import validate
 from ...base.estimate import Estimate
 from ...base.files import writable_directory, write_picture, write_text
-from ...report import Details, Pictures, TextTable, estimates_against_noise, kind_meanings, page, style
-from ..membership.studies import shown
+from ...report import Pictures, TextTable, estimates_against_noise, kind_meanings, page, style
+from ..membership.studies import names_by_remark, remarks_panel, shown
 from .leakage_studies import LeakageStudy, outcome_numbers
 from .record_files import LabelledRecords
 
@@ -85,12 +85,11 @@ def leakage_page(
     ]
     headings = ("protection", *(heading for heading, _ in _COLUMNS))
     caption = "Attacks under each protection, and exact values"
-    remarks = [("; ".join(names), text) for text, names in grouped_remarks(study).items()]
     table = [
         TextTable(headings, text_rows(study), caption, range(1, len(headings))),
         _MEANINGS,
         kind_meanings({"statistical"} | _kinds(study)),
-        Details("Remarks", [TextTable(("protections", "remark"), remarks, "Remarks")]) if remarks else None,
+        remarks_panel("protections", grouped_remarks(study)),
     ]
     sections = {"": about, **(_pictures(study, data) if drawn else {}), "Table": table}
     sections["What this does not say"] = list(_LIMITS)
@@ -105,11 +104,7 @@ def text_rows(study: LeakageStudy) -> list[tuple[str, ...]]:
 
 def grouped_remarks(study: LeakageStudy) -> dict[str, list[str]]:
     """The remarks of a study, each with the protections that it is about."""
-    result: dict[str, list[str]] = {}
-    for outcome in study.outcomes:
-        if outcome.remark:
-            result.setdefault(outcome.remark, []).append(outcome.label)
-    return result
+    return names_by_remark((outcome.label, outcome.remark) for outcome in study.outcomes)
 
 
 def save_leakage(

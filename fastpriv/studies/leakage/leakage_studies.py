@@ -45,22 +45,17 @@ from ...base.files import json_safe
 from ...base.numerics import LOG_2, SQRT_LOG_2_ABOVE, BoolArray, FloatArray, IntArray, jensen_shannon_generator
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
-from ...base.store import ResultStore
-from ...base.table import CellType, Table
+from ...base.store import ResultStore, settings_digest
+from ...base.table import CellType, Table, bounded_cells, bounded_names
 from ...base.version import VERSION
 from ...channels import SubsetLikelihood
 from ...mechanisms import BatchGradient
 from ...posteriors import posterior, sampled_subset_posterior
 from ..membership.evaluation import mean_over_simulations
+from . import privacy_estimates
 from .federated_training import Training, Updates
 from .gradient_inversion import GradientMatching
 from .layered_models import SoftmaxRegression
-from .privacy_estimates import (
-    BayesianPrivacyEstimate,
-    average_bayesian_privacy,
-    bayesian_privacy_estimate,
-    match_to_pool,
-)
 from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights, described
 
@@ -215,7 +210,7 @@ class LeakageOutcome(Result):
 
     label: str
     protection: Protection
-    estimate: BayesianPrivacyEstimate
+    estimate: privacy_estimates.BayesianPrivacyEstimate
     exact: ExactLeakage | None
     distortion: Estimate
     remark: str = ""
@@ -292,27 +287,19 @@ class LeakageStudy(Table, Result):
     examples: tuple[ReconstructionExample, ...] = ()
 
     def __getitem__(self, label: str) -> LeakageOutcome:
-        for outcome in self.outcomes:
-            if outcome.label == label:
-                return outcome
-        raise DomainError(
-            f"label must be one of the protections of the study; got {validate.shown(label)}. They are "
-            f"{', '.join(item.label for item in self.outcomes)}."
-        )
+        outcomes = {outcome.label: outcome for outcome in self.outcomes}
+        return outcomes[validate.choice("label", label, tuple(outcomes))]
 
     def column_types(self) -> dict[str, CellType]:
         """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
-        numbers = (name + end for name in _NUMBERS for end in ("", "_lower", "_upper"))
-        return dict.fromkeys(("protection", *numbers, "remark"), "")
+        return dict.fromkeys(("protection", *bounded_names(_NUMBERS), "remark"), "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row a protection; None where something is not known."""
         table = []
         for outcome in self.outcomes:
             numbers = outcome_numbers(outcome)
-            result = (numbers.get(name) for name in _NUMBERS)
-            cells = [cell for number in result for cell in ((None,) * 3 if number is None else number.floats())]
-            table.append((outcome.label, *cells, outcome.remark))
+            table.append((outcome.label, *bounded_cells(map(numbers.get, _NUMBERS)), outcome.remark))
         return table
 
     def metadata(self) -> dict[str, Any]:
@@ -438,7 +425,8 @@ def leakage_study(
         "training": repr(trainings[0]), "pseudo_count": plan.pseudo_count,
         "confidence": plan.confidence,
     }
-    identity = {"version": VERSION, "study": json.dumps(json_safe(belongs), sort_keys=True), "data": cells.digest()}
+    data = settings_digest(x, y, chosen, members)
+    identity = {"version": VERSION, "study": json.dumps(json_safe(belongs), sort_keys=True), "data": data}
     with nullcontext() if store is None else ResultStore.open(store, identity=identity, resume=resume) as selected:
         results = _computed(
             cells, tasks, [_cell_key(task, cells) for task in tasks], selected, n_jobs, executor, progress
@@ -476,10 +464,11 @@ class _Cells:
         words = _digest_words(self.trainings[task.protection].protection)
         stream = _generator(self.root, _ATTACK, task.model, task.attack, *words)
         result = self.attack.reconstruct(updates, rng=stream)
-        named = match_to_pool(result.records, self.records[self.pool], threshold=self.threshold).astype(np.float64)
+        pool = self.records[self.pool]
+        named = privacy_estimates.match_to_pool(result.records, pool, threshold=self.threshold).astype(np.float64)
         if task.model or task.attack:
             return named
-        indices = match_to_pool(result.records, self.records[self.pool[self.batch]])
+        indices = privacy_estimates.match_to_pool(result.records, pool[self.batch])
         remainder = np.setdiff1d(np.arange(indices.size), indices)  # for reconstructions with NaN
         indices[indices < 0] = remainder
         order = np.argsort(indices)
@@ -503,13 +492,6 @@ class _Cells:
         stream = random_streams.stream(self.root, _UPDATE, task.model, *_digest_words(updates.training.protection))
         result = _exact_posterior(updates, self.records[self.pool], self.labels[self.pool], self.batch, stream)
         return np.concatenate([[distortion], result])
-
-    def digest(self) -> str:
-        """Of the data, the pool and the batch."""
-        state = hashlib.blake2b(digest_size=16)
-        for array in (self.records, self.labels, self.pool, self.batch):
-            state.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-        return state.hexdigest()
 
 
 def _exact_posterior(
@@ -626,7 +608,7 @@ def _study(
         else:
             details[c, m] = result
     estimates = [
-        bayesian_privacy_estimate(
+        privacy_estimates.bayesian_privacy_estimate(
             attributions[c], cells.pool.size, batch=cells.batch, pseudo_count=plan.pseudo_count,
             confidence=plan.confidence, rng=random_streams.stream(cells.root, _ESTIMATE),
         )
@@ -653,7 +635,7 @@ def _exact_leakage(rows: list[FloatArray], size: int, pool: int, smoothing: floa
     middle, low, high = np.moveaxis(table[:, 7:].reshape(len(rows), 3, pool), 1, 0)  # (M, N) each
     prior = np.full(pool, 1.0 / pool)
     mean = middle.mean(axis=0)
-    c1 = float(average_bayesian_privacy(mean * (pool / size) - 1.0, prior))
+    c1 = float(privacy_estimates.average_bayesian_privacy(mean * (pool / size) - 1.0, prior))
     width = _root_distance(mean / size, low.mean(axis=0) / size, high.mean(axis=0) / size) + _ROUNDING
     method = "posterior over all batches" if min(codes) == _ENUMERATED else "posterior over sampled batches"
     words: dict[str, Any] = {"kind": "certified" if min(codes) == _ENUMERATED else "heuristic", "method": method}
@@ -663,10 +645,8 @@ def _exact_leakage(rows: list[FloatArray], size: int, pool: int, smoothing: floa
     numbers = {
         "c1": Estimate(c1, max(c1 - width, 0.0), min(c1 + width, max(SQRT_LOG_2_ABOVE, c1)), unit="1", **words),
         "recovered": _bracket(*(float(number) for number in ordered), unit="probability", **words),
-        "vulnerability": _bracket(
-            *(float(number) for number in table[:, :3].mean(axis=0)), unit="probability", **words
-        ),
-        "entropy": _bracket(*(float(item) for item in table[:, 3:6].mean(axis=0)), unit="nats", **words),
+        "vulnerability": _bracket(*table[:, :3].mean(axis=0).tolist(), unit="probability", **words),
+        "entropy": _bracket(*table[:, 3:6].mean(axis=0).tolist(), unit="nats", **words),
     }
     for name, weight in (("kappa_3", 0.0), ("kappa_3_smoothed", smoothing)):
         with np.errstate(divide="ignore"):

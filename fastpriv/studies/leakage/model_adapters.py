@@ -5,13 +5,14 @@ Notation: as the head of ``fastpriv.leakage``.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...base import random_streams, validate
-from ...base.errors import BackendMissingError, DomainError, ShapeError
+from ...base.errors import DomainError, ShapeError, explain_missing_package
 from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
 from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
@@ -58,22 +59,12 @@ class TorchModel:
     """
 
     def __init__(self, module: Any, n_features: int, n_classes: int, *, input_shape: Any = None) -> None:
-        import copy
-
         torch = _torch()
-        if not isinstance(module, torch.nn.Module):
-            raise DomainError(
-                f"module must be a torch.nn.Module; got {validate.shown(module)}. Pass one from records to logits."
-            )
+        validate.instance("module", module, torch.nn.Module, "a torch.nn.Module", "Pass one from records to logits.")
         self.n_features = validate.count("n_features", n_features)
         self.n_classes = validate.count("n_classes", n_classes, 2)
-        sizes = (
-            (self.n_features,)
-            if input_shape is None
-            else tuple(
-                validate.count("input_shape", size) for size in validate.sequence("input_shape", input_shape, "sizes")
-            )
-        )
+        shape = validate.sequence("input_shape", (n_features,) if input_shape is None else input_shape, "sizes")
+        sizes = tuple(validate.count("input_shape", size) for size in shape)
         if int(np.prod(sizes)) != self.n_features:
             raise ShapeError(
                 f"input_shape must be a shape of {self.n_features} numbers, the features; got {sizes}. Pass the shape "
@@ -95,8 +86,6 @@ class TorchModel:
 
     def initial(self, rng: RNGLike = None) -> FloatArray:
         """Fresh weights, shape (P,): every submodule that has ``reset_parameters`` is reset; others keep theirs."""
-        import copy
-
         torch = _torch()
         seed = int(random_streams.generator(rng).integers(2**63))
         fresh = copy.deepcopy(self.module)
@@ -193,10 +182,6 @@ class TorchModel:
 
 def _torch() -> Any:
     """PyTorch, which may not be installed."""
-    try:
+    with explain_missing_package("TorchModel", "PyTorch", "'fastpriv[networks]'"):
         import torch
-    except ImportError:
-        raise BackendMissingError(
-            "TorchModel needs PyTorch. Install it with: pip install 'fastpriv[networks]'"
-        ) from None
     return torch

@@ -250,7 +250,8 @@ def bayesian_privacy_estimate(
     hits = (named[..., None, :] == members[:, None]).any(axis=-1)
     others = math.fsum(np.delete(prior, members).tolist())
     counts = _Counts(hits.sum(axis=1), (~hits.all(axis=2)).sum(axis=1), named.shape[1], prior[members], others)
-    weights = _release_weights(named.shape[0], generator)
+    weights = generator.standard_exponential((_WEIGHTINGS, len(named) + 1))  # Dirichlet, of the releases and one more
+    weights /= weights.sum(axis=1, keepdims=True)
     kappa_3 = _largest_log_ratio(counts, smoothing, level)
     nulls = _null_values(counts, members, prior, smoothing, generator)
     total = named.shape[1] * named.shape[2]
@@ -263,12 +264,6 @@ def bayesian_privacy_estimate(
         smoothing=smoothing / (total + smoothing),
         releases=named.shape[0], attacks=named.shape[1], batch_size=named.shape[2],
     )
-
-
-def _release_weights(releases: int, generator: np.random.Generator) -> FloatArray:
-    """Dirichlet weights of the releases and, last, of one more."""
-    weights = generator.standard_exponential((_WEIGHTINGS, releases + 1))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def average_bayesian_privacy(excess: FloatArray, prior: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,10 +77,8 @@ class Protection:
     every_step: bool = False
 
     def __post_init__(self) -> None:
-        clips = {
-            name: None if value is None else validate.positive(name, value)
-            for name, value in (("clip_example", self.clip_example), ("clip_batch", self.clip_batch))
-        }
+        clips: dict[str, Any] = {"clip_example": self.clip_example, "clip_batch": self.clip_batch}
+        clips = {name: validate.positive(name, clip) for name, clip in clips.items() if clip is not None}
         size = validate.scalar("scale", self.scale, "at least 0 and finite", lambda x: (x >= 0) & (x < np.inf))
         kind = validate.choice("noise", self.noise, _NOISES)
         if (kind == "none") != (size == 0.0):
@@ -87,11 +86,10 @@ class Protection:
                 f"scale must be positive with noise, and 0 without; got {size!r} with noise {kind!r}. Name the noise, "
                 "'gaussian' or 'laplace', and its scale."
             )
+        constraint = ("above 0 and at most 1", lambda x: (x > 0) & (x <= 1))
+        part = validate.scalar("keep_fraction", self.keep_fraction, *constraint)
         checked = clips | {
-            "noise": kind, "scale": size,
-            "keep_fraction": validate.scalar(
-                "keep_fraction", self.keep_fraction, "above 0 and at most 1", lambda x: (x > 0) & (x <= 1)
-            ),
+            "noise": kind, "scale": size, "keep_fraction": part,
             "levels": None if self.levels is None else validate.count("levels", self.levels, 2, _MOST_LEVELS),
             "every_step": validate.flag("every_step", self.every_step),
         }

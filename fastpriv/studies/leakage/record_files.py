@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from dataclasses import dataclass
@@ -81,7 +82,8 @@ def read_records(
             f"label and the options of CSV files must be left out for .npz; got {str(file)!r}, which names its labels."
         )
     if file.suffix == ".npz":
-        records, labels = _npz(file)
+        arrays = read_npz(file, functools.partial(_check_keys, file), "Take fewer records.")
+        records, labels = arrays["records"], arrays["labels"]
     else:
         records, labels = _table(ColumnFile(file, **dialect), label)
     return labelled_records(records, labels, shape=shape, source=file.name)
@@ -129,16 +131,12 @@ def labelled_records(
     return LabelledRecords(scaled, numbers.astype(np.int64).reshape(-1), texts, shape, source)
 
 
-def _npz(file: Path) -> tuple[Any, Any]:
-    def check(keys: list[str]) -> None:
-        if not set(_KEYS) <= set(keys):
-            raise DomainError(
-                f"path must be an .npz with arrays records and labels; got {', '.join(keys) or 'none'} in "
-                f"{str(file)!r}. Save it by np.savez(path, records=..., labels=...)."
-            )
-
-    arrays = read_npz(file, check, "Take fewer records.")
-    return arrays["records"], arrays["labels"]
+def _check_keys(file: Path, keys: list[str]) -> None:
+    if not set(_KEYS) <= set(keys):
+        raise DomainError(
+            f"path must be an .npz with arrays records and labels; got {', '.join(keys) or 'none'} in {str(file)!r}. "
+            "Save it by np.savez(path, records=..., labels=...)."
+        )
 
 
 def _table(file: ColumnFile, label: str | None) -> tuple[Any, Any]:

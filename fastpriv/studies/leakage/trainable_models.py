@@ -50,33 +50,26 @@ class TrainableModel(Protocol):
     @property
     def n_features(self) -> int:
         """Number of features of a record, D."""
-        ...
 
     @property
     def n_classes(self) -> int:
         """Number of classes, C."""
-        ...
 
     @property
     def n_parameters(self) -> int:
         """Number of weights, P."""
-        ...
 
     def initial(self, rng: Any = None) -> FloatArray:
         """Weights to start from, shape (P,)."""
-        ...
 
     def logits(self, weights: ArrayLike, records: ArrayLike) -> FloatArray:
         """Scores of the classes, shape (S, C), whose softmax are their probabilities."""
-        ...
 
     def gradient(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Mean gradient of the records' losses by the weights, shape (P,)."""
-        ...
 
     def per_example_gradients(self, weights: ArrayLike, records: ArrayLike, labels: ArrayLike) -> FloatArray:
         """Gradient of each record's loss, shape (S, P)."""
-        ...
 
 
 def checked_model(model: Any) -> Any:

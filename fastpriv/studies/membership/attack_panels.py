@@ -38,7 +38,9 @@ def roc_axes(curves: Any, title: str, ax: Any = None) -> Any:
         width = float(np.interp(k, (0, max(len(curves) - 1, 1)), _WIDTHS))
         ax.plot(grid, height, color=colour, lw=width, label=text, drawstyle="steps-post")
         if k == best:
-            lower, upper = _band(roc, grid)
+            (low, high), (least, most) = ((np.asarray(x.lower), np.asarray(x.upper)) for x in (roc.fpr, roc.tpr))
+            lower = np.array([least[high <= x].max(initial=0.0) for x in grid])  # by the bounds of both rates
+            upper = np.maximum([most[low >= x].min(initial=1.0) for x in grid], lower)
             ax.fill_between(grid, lower, upper, color=colour, alpha=0.1, lw=0, label=f"band of {text}")
             unresolved = grid[(lower == 0.0) & (height > 0.0)].max(initial=0.0)
             if unresolved:
@@ -64,12 +66,3 @@ def roc_curves(study: Any, defence: str) -> list[tuple[str, Any]]:
         for outcome in study.outcomes
         if outcome.defence == defence and outcome.roc is not None
     ]
-
-
-def _band(roc: Any, grid: Any) -> tuple[Any, Any]:
-    """Bounds of the TPR at each FPR, by the bounds of both rates at each threshold."""
-    (low, high), (least, most) = ((np.asarray(side.lower), np.asarray(side.upper)) for side in (roc.fpr, roc.tpr))
-    # a threshold whose FPR is at most the grid's gives at least this TPR; one whose FPR is above it gives at most that
-    lower = np.array([least[high <= x].max(initial=0.0) for x in grid])
-    upper = np.array([most[low >= x].min(initial=1.0) for x in grid])
-    return lower, np.maximum(upper, lower)

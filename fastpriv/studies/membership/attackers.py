@@ -25,11 +25,11 @@ from ...base import parallel, validate
 from ...base.errors import DomainError, ShapeError
 from ...base.numerics import BoolArray, FloatArray
 from ..kernels import _likelihood_ratio
-from .panels import Panel, membership_array
+from .panels import Panel, membership_array, released_array
 
 __all__ = [
     "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT",
-    "checked_references", "empirical_threshold", "released_array", "training_releases", "unfitted",
+    "checked_references", "empirical_threshold", "training_releases", "unfitted",
 ]
 
 _RELEASES = 128  # of one block: their weights and scores stay in the cache of a core
@@ -78,13 +78,10 @@ class _ReferenceAttack(Attacker):
         r = released_array(released, self.panel.n_attributes)
         rows = np.ascontiguousarray(r.reshape(-1, r.shape[-1]))
         parts = parallel.blocks(len(rows), _RELEASES)
-        answer = np.empty((len(rows), self.panel.n_people))
-
-        def write(part: slice) -> None:
-            answer[part] = self._scores(rows[part])
-
-        for _ in parallel.ordered_map(write, parts, n_jobs=n_jobs, shared=True, brief=rows.size < 2**16):
-            pass
+        scores = parallel.ordered_map(
+            lambda part: self._scores(rows[part]), parts, n_jobs=n_jobs, shared=True, brief=rows.size < 2**16
+        )
+        answer = np.concatenate([np.empty((0, self.panel.n_people)), *scores])
         return answer.reshape(*r.shape[:-1], self.panel.n_people)
 
     def gradient(self, released: ArrayLike, weights: ArrayLike) -> FloatArray:
@@ -180,11 +177,8 @@ class FixedThresholdLRT(_ReferenceAttack):
         self.panel, self.references = panel, references
         checked_references(panel, references)
         self.alpha = validate.open_probability("alpha", alpha)
-        self.e0 = (
-            0.5 / references.n_people
-            if e0 is None
-            else validate.scalar("e0", e0, "above 0 and at most 1/2", lambda e: (e > 0) & (e <= 0.5))
-        )
+        e0 = 0.5 / references.n_people if e0 is None else e0
+        self.e0 = validate.scalar("e0", e0, "above 0 and at most 1/2", lambda e: (e > 0) & (e <= 0.5))
         self.threshold: float | None = None
         pbar = references.frequencies()
         self._log_rest = np.log(np.clip(1.0 - pbar, self.e0, 1.0 - self.e0))
@@ -273,9 +267,8 @@ class AdaptiveThresholdLRT(FixedThresholdLRT):
     ) -> None:
         super().__init__(panel, references, e0=e0)
         size = references.n_people
-        self.n_smallest = (
-            max(1, size // 20) if n_smallest is None else validate.count("n_smallest", n_smallest, 1, size)
-        )
+        n_smallest = max(1, size // 20) if n_smallest is None else n_smallest
+        self.n_smallest = validate.count("n_smallest", n_smallest, 1, size)
         self.threshold = 0.0
 
     def fit(self, released: ArrayLike, membership: ArrayLike) -> AdaptiveThresholdLRT:
@@ -402,17 +395,6 @@ def unfitted(attack: Any) -> DomainError:
     )
 
 
-def released_array(released: Any, n_attributes: int) -> FloatArray:
-    """Releases of shape (..., m) with finite entries."""
-    r = validate.real("released", released, "finite numbers", np.isfinite, answer=False)
-    if r.ndim == 0 or r.shape[-1] != n_attributes:
-        raise ShapeError(
-            f"released must have one entry an attribute, here {n_attributes}; got shape {r.shape}. The last axis is "
-            "that of the attributes."
-        )
-    return r
-
-
 def training_releases(
     released: Any, membership: Any, n_people: int, n_attributes: int | None = None
 ) -> tuple[FloatArray, BoolArray]:
@@ -433,7 +415,10 @@ def checked_references(panel: Any, references: Any) -> None:
     """Check that references have the attributes of the panel, none of its people, and something to tell."""
     validate.instance("panel", panel, Panel)
     validate.instance("references", references, Panel)
-    panel.require_disjoint(references, same_rows=_alike_by_chance(panel, references))
+    p = panel.frequencies()
+    agreement = math.log(panel.n_people * references.n_people)  # log of the expected number of unrelated equal pairs
+    agreement += float(np.log(p * p + (1.0 - p) * (1.0 - p)).sum())
+    panel.require_disjoint(references, same_rows=agreement > math.log(_CHANCE_AGREEMENT))
     totals = [side.counts(np.ones(side.n_people, dtype=bool)) for side in (panel, references)]
     total = totals[0] + totals[1]
     constant = np.flatnonzero((total == 0) | (total == panel.n_people + references.n_people))
@@ -444,10 +429,3 @@ def checked_references(panel: Any, references: Any) -> None:
             f"panel and references must vary in every attribute; got {constant.size} of {panel.n_attributes} that all "
             f"of these people have or none has: {shown}{dots}. Leave them out by select(attributes=...)."
         )
-
-
-def _alike_by_chance(panel: Panel, references: Panel) -> bool:
-    """Whether unrelated people of both may well have the same attributes, by its frequencies."""
-    p = panel.frequencies()
-    agreement = float(np.log(p * p + (1.0 - p) * (1.0 - p)).sum())
-    return agreement + math.log(panel.n_people * references.n_people) > math.log(_CHANCE_AGREEMENT)

@@ -106,11 +106,8 @@ def best_response(
     >>> attack.claims(release.frequencies([True, False])), attack.claims(release.release([True, False]))
     (array([ True, False]), array([False, False]))
     """
-    if not isinstance(attacker, (FixedThresholdLRT, AdaptiveThresholdLRT, DworkScore)):
-        raise DomainError(
-            f"attacker must be a likelihood ratio test or a score; got {validate.shown(attacker)}. Pass one "
-            "of fastpriv.membership."
-        )
+    kinds, remedy = (FixedThresholdLRT, DworkScore), "Pass one of fastpriv.membership."
+    validate.instance("attacker", attacker, kinds, "a likelihood ratio test or a score", remedy)
     if (price is None) == (utility_budget is None):
         raise DomainError(
             "price must be given if utility_budget is not, and only then; got both or neither. Give one of them."
@@ -125,12 +122,9 @@ def best_response(
             raise unfitted(attacker)
         threshold = attacker.threshold
     level = validate.scalar("threshold", threshold, "a number", lambda x: ~np.isnan(x))
-    cost, budget = (
-        None
-        if value is None
-        else validate.scalar(name, value, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
-        for name, value in (("price", price), ("utility_budget", utility_budget))
-    )
+    finite = ("at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
+    cost = None if price is None else validate.scalar("price", price, *finite)
+    budget = None if utility_budget is None else validate.scalar("utility_budget", utility_budget, *finite)
     response = _BestResponse(
         attacker, cost, budget, float(level),
         validate.scalar("gamma", gamma, "between 0 and 1", lambda x: (x >= 0) & (x <= 1)),

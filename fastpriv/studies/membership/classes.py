@@ -22,7 +22,7 @@ from ...base.values import distinct_rows
 from .panels import Panel
 from .priors import BernoulliMembership, FixedSizeMembership, MembershipPrior
 
-__all__ = ["MAX_CLASSES", "MembershipClasses", "membership_classes", "type_sizes"]
+__all__ = ["MAX_CLASSES", "MembershipClasses", "membership_classes"]
 
 MAX_CLASSES = 2**20  # vectors c that are listed: 2^20 memberships, or a thousand people of two types
 
@@ -48,19 +48,11 @@ class MembershipClasses(NamedTuple):
         return np.asarray((self.weights * side)[self.type_of].T)
 
 
-def type_sizes(panel: Panel, prior: MembershipPrior) -> tuple[IntArray, IntArray, IntArray]:
-    """Type of each person, sizes of the types, and one person of each."""
-    rows = panel.to_array().astype(np.float64)
-    odds = np.asarray(prior.log_prior(panel.n_people).log_odds)
-    keys = np.concatenate([rows, odds[:, None]], axis=1)
-    _, type_of = distinct_rows(keys)
-    _, first, counts = np.unique(type_of, return_index=True, return_counts=True)
-    return type_of, counts, first
-
-
 def membership_classes(panel: Panel, prior: MembershipPrior, by_size: bool) -> MembershipClasses | None:
     """The classes of a panel under a prior; None if there are too many. ``by_size``: the noise depends on n."""
-    type_of, counts, first = type_sizes(panel, prior)
+    rows, odds = panel.to_array().astype(np.float64), np.asarray(prior.log_prior(panel.n_people).log_odds)
+    _, type_of = distinct_rows(np.concatenate([rows, odds[:, None]], axis=1))
+    _, first, counts = np.unique(type_of, return_index=True, return_counts=True)
     total = math.prod(int(count) + 1 for count in counts)
     if total > MAX_CLASSES:
         return None

@@ -21,7 +21,7 @@ So the product of the frequencies of each attribute has a best set of releases, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from ...base.values import distinct_rows
 from ...capacity import rate_distortion
 from ...channels import Channel
 from .classes import MembershipClasses, membership_classes
-from .panels import Panel, member_frequencies
+from .panels import Panel, member_frequencies, released_array
 from .priors import MembershipPrior
 from .releases import SimulatedReleases
 
@@ -145,12 +145,7 @@ class MembershipEquilibrium(Result):
         >>> game.scores([1.0]).round(6)
         array([1., 0., 1.])
         """
-        r = validate.real("released", released, "finite numbers", np.isfinite)
-        if r.shape[-1:] != self.releases.shape[1:]:
-            raise ShapeError(
-                f"released must have {self.releases.shape[1]} entries a release; got shape {r.shape}. Pass what "
-                "simulate gives."
-            )
+        r = released_array(released, self.panel.n_attributes)
         classes = _frequency_classes(self.panel, self.prior)
         cells = np.asarray(self.channel.matrix(), dtype=float)
         marginals = (cells.T @ classes.joint(classes.member)) / (classes.weights @ cells)[:, None]
@@ -217,7 +212,10 @@ def membership_equilibrium(
         )
     weights = attribute_weights_over_count(attribute_weights, panel.n_attributes)
     classes = _frequency_classes(panel, prior)
-    grid = _grid_of_releases(classes.frequencies)
+    values = [np.unique(column) for column in classes.frequencies.T]
+    cells = math.prod(len(column) for column in values)
+    validate.memory(f"grid of {cells} releases", 8 * cells * (len(values) + 6), "Take fewer attributes or people.")
+    grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(values))
     validate.memory(
         f"releases of {len(classes.weights)} x {len(grid)} cells", 60 * len(grid) * len(classes.weights),
         "Take fewer attributes or people.",
@@ -260,14 +258,6 @@ def _frequency_classes(panel: Panel, prior: MembershipPrior) -> MembershipClasse
     )
 
 
-def _grid_of_releases(frequencies: FloatArray) -> FloatArray:
-    """The product of the different frequencies of each attribute."""
-    values = [np.unique(column) for column in frequencies.T]
-    cells = math.prod(len(column) for column in values)
-    validate.memory(f"grid of {cells} releases", 8 * cells * (len(values) + 6), "Take fewer attributes or people.")
-    return np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(values))
-
-
 def _row_numbers(rows: Any, requested: Any) -> IndexArray:
     """The number of each requested row among ``rows``, equal to the bit."""
     number = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(rows + 0.0))}
@@ -293,8 +283,18 @@ def attribute_weights_over_count(weights: ArrayLike | None, m: int) -> FloatArra
 
 
 def _marginal_risk(classes: MembershipClasses, cells: FloatArray) -> Estimate:
-    """sum_k H(b_k | R) of a channel from the types."""
-    entropies, errors = _person_entropies(*(cells.T @ classes.joint(side) for side in (classes.member, classes.other)))
+    """sum_k H(b_k | R) of a channel from the types, with sums of as many terms as there are releases.
+
+    With J_1 and J_0, the larger and the smaller of P(r, b_k = 1) and P(r, b_k = 0), a term is
+    (J_1 + J_0) log(1 + J_0/J_1) + J_0 (log J_1 - log J_0). All terms are nonnegative, and to first order an error of
+    all J relative to themselves moves an entropy by as much of itself.
+    """
+    members, others = (cells.T @ classes.joint(side) for side in (classes.member, classes.other))
+    larger, smaller = np.maximum(members, others), np.minimum(members, others)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = (larger + smaller) * np.log1p(smaller / larger) + smaller * (np.log(larger) - np.log(smaller))
+    entropies = np.where(smaller > 0.0, terms, 0.0).sum(axis=0)
+    errors = 2.0 * (_LOGARITHM_ROUNDING + len(members) * UNIT_ROUNDOFF + _PRIOR_ROUNDING) * entropies
     error = float(errors.sum()) + 2.0 * sum(cells.shape) * UNIT_ROUNDOFF * float(entropies.sum())
     value, lower, upper = enclosure(float(entropies.sum()), error, 0.0)
     return Estimate(value, lower, upper, kind="certified", unit="nats", method="sum over releases")
@@ -304,20 +304,5 @@ def _widened(estimate: Estimate, error: float) -> Estimate:
     """The estimate with bounds that also hold for what the probabilities and the distortions were before rounding."""
     value, lower, upper = estimate.floats()
     error += _PRIOR_ROUNDING * (1.0 + abs(value))
-    return Estimate(
-        max(value, 0.0), max(next_below(lower - error), 0.0), next_above(upper + error),
-        kind=estimate.kind, unit=estimate.unit, method=estimate.method,
-    )
-
-
-def _person_entropies(members: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """H(b_k | g) of each person, of J_g1 and J_g0 in rows, and its error for sums of as many terms as there are rows.
-
-    The entropy is a sum of nonnegative terms, and to first order an error of all J relative to themselves moves it by
-    as much of itself.
-    """
-    larger, smaller = np.maximum(members, others), np.minimum(members, others)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = (larger + smaller) * np.log1p(smaller / larger) + smaller * (np.log(larger) - np.log(smaller))
-    entropies = np.where(smaller > 0.0, terms, 0.0).sum(axis=0)
-    return entropies, 2.0 * (_LOGARITHM_ROUNDING + len(members) * UNIT_ROUNDOFF + _PRIOR_ROUNDING) * entropies
+    lower, upper = max(next_below(lower - error), 0.0), next_above(upper + error)
+    return replace(estimate, value=max(value, 0.0), lower=lower, upper=upper)

@@ -316,22 +316,17 @@ def evaluate_attack(
             "for scores of other kinds."
         )
     outcomes = _Outcomes(x, b)
-    described: dict[str, Any] = {
-        "fpr": rate, "gamma": float(weights) if weights.ndim == 0 else weights, "confidence": level,
-        "releases": len(x), "members": int(b.sum()), "non_members": int((~b).sum()),
-    }
     result, remark = _tpr_at_fpr(outcomes, rate, level)
     advantage = _best_threshold(outcomes, np.ones(1), np.ones(1), level, joint=False, name="advantage")[0]
     if posterior:
         gains = _bwma_of_posteriors(x, b, weights.ravel(), level)
     else:
         gains = _best_threshold(outcomes, 1.0 - weights.ravel(), weights.ravel(), level, joint=True, name="BWMA")
-    bwma = gains[0] if weights.ndim == 0 else Estimate(
-        *(number.reshape(weights.shape) for number in gains.arrays()), kind=gains.kind, unit=gains.unit,
-        method=gains.method, confidence=level,
+    bwma = gains[np.arange(weights.size).reshape(weights.shape)]
+    return AttackEvaluation(
+        _pooled_auc(outcomes, level), result, advantage, bwma, rate, float(weights) if weights.ndim == 0 else weights,
+        level, len(x), int(b.sum()), int((~b).sum()), (remark,) if remark else (),
     )
-    remarks = (remark,) if remark else ()
-    return AttackEvaluation(_pooled_auc(outcomes, level), result, advantage, bwma, **described, remarks=remarks)
 
 
 def _bwma_of_posteriors(x: FloatArray, b: BoolArray, gamma: FloatArray, level: float) -> Estimate:
@@ -371,8 +366,6 @@ class _Outcomes:
     def claimed(self, kind: int, thresholds: FloatArray) -> IntArray:
         """How many of a kind score at least each threshold, for each release, shape (R, e)."""
         of_kind = self.membership == bool(kind)
-        if self.people == 1:
-            return np.asarray(of_kind & (self.scores >= thresholds), dtype=np.int64)
         columns = [((self.scores >= t) & of_kind).sum(axis=1) for t in thresholds]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self.scores), 0), dtype=np.int64)
 

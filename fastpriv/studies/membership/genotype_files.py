@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import os
 import re
 import sys
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base import validate
-from ...base.errors import BackendMissingError, DomainError
+from ...base.errors import DomainError, explain_missing_package
 from ...base.numerics import FloatArray
 
 __all__ = ["ABSENT", "BLOCK_ATTRIBUTES", "GenotypeBlock", "bed_blocks", "damaged_file", "vcf_blocks"]
@@ -37,8 +38,8 @@ _FAM_COLUMNS = 6  # family, person, father, mother, sex, phenotype
 _VCF_COLUMNS = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
 _VCF_CHROMOSOME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")  # section 1.4.7
 _VCF_FORMAT = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*(:[A-Za-z_][0-9A-Za-z_.]*)*")  # section 1.6.2
-# Remedy where a reader is missing.
-_EXTRA = "Install it with: pip install 'fastpriv[genotypes]'"
+# The extra that has both readers.
+_EXTRA = "'fastpriv[genotypes]'"
 
 
 class GenotypeBlock(NamedTuple):
@@ -111,10 +112,8 @@ def damaged_file(file: Path, fault: Exception) -> DomainError:
 
 def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBlock]]:
     """People and blocks of a PLINK file, whose two bits a genotype bed-reader turns into copies of A1."""
-    try:
+    with explain_missing_package("read_panel", f"bed-reader for {str(file)!r}", _EXTRA):
         from bed_reader import open_bed
-    except ImportError:
-        raise BackendMissingError(f"read_panel needs bed-reader for {str(file)!r}. {_EXTRA}") from None
     for ending in (".bim", ".fam"):
         if not file.with_suffix(ending).is_file():
             raise FileNotFoundError(
@@ -143,12 +142,9 @@ def bed_blocks(file: Path, counted: Any) -> tuple[list[str], Iterator[GenotypeBl
         )
     each = -(-n_people // 4)
     if size != 3 + n_snps * each:
-        whole = (size - 3) % each == 0
-        reason = (
-            f"{(size - 3) // each} SNPs where the .bim has {n_snps}"
-            if whole
-            else f"{size} bytes where {n_snps} SNPs of {n_people} people take {3 + n_snps * each}"
-        )
+        reason = f"{size} bytes where {n_snps} SNPs of {n_people} people take {3 + n_snps * each}"
+        if (size - 3) % each == 0:
+            reason = f"{(size - 3) // each} SNPs where the .bim has {n_snps}"
         raise DomainError(
             f"path must be a .bed that agrees with its .bim and .fam; got {str(file)!r} with {reason}. It was cut, or "
             "the .bim or .fam is that of another file."
@@ -192,10 +188,8 @@ def _table(file: Path, width: int, columns: tuple[int, ...]) -> tuple[list[str],
 
 def vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], Iterator[GenotypeBlock]]:
     """People and blocks of variant calls, which cyvcf2 reads one site at a time."""
-    try:
+    with explain_missing_package("read_panel", f"cyvcf2 for {str(file)!r}", _EXTRA):
         from cyvcf2 import VCF
-    except ImportError:
-        raise BackendMissingError(f"read_panel needs cyvcf2 for {str(file)!r}. {_EXTRA}") from None
     chromosomes = _check_records(file)
     try:
         calls = VCF(str(file))
@@ -239,8 +233,7 @@ def vcf_blocks(file: Path, counted: Any, multiallelic: str) -> tuple[list[str], 
 
 def _sites(file: Path, calls: Any) -> Iterator[Any]:
     """The sites of a file; an error of the reader says that the file is damaged."""
-    number = 0
-    while True:
+    for number in itertools.count():
         try:
             site = next(calls)
             _ = site.CHROM, site.ID, site.REF, site.ALT  # decoded here, where an error names the site
@@ -249,7 +242,6 @@ def _sites(file: Path, calls: Any) -> Iterator[Any]:
         except Exception as fault:  # cyvcf2 raises plain exceptions
             raise damaged_file(file, DomainError(f"site {number} must be readable; got: {fault}")) from None
         yield site
-        number += 1
 
 
 def _copies(file: Path, site: Any, number: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:

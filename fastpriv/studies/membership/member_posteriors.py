@@ -157,9 +157,7 @@ def membership_posterior(
         "sweeps": validate.count("sweeps", sweeps, 16), "chains": validate.count("chains", chains, 1, _MOST_CHAINS),
         "temperatures": validate.count("temperatures", temperatures, 1, _MOST_CHAINS),
         "rng": rng,
-        "confidence": validate.scalar(
-            "confidence", confidence, "strictly between 0 and 1", lambda x: (x > 0) & (x < 1)
-        ),
+        "confidence": validate.open_probability("confidence", confidence),
     }
     people = model.n_people
     if method == "gibbs" or (method == "auto" and people > MAX_PEOPLE):
@@ -260,19 +258,14 @@ def _prior_log_odds(prior: MembershipPrior, n_people: int) -> FloatArray:
         return np.asarray((np.log(q) - logs) - np.log(-np.expm1(others)))
 
 
-def _log_prior_error(log_odds: FloatArray, size_weights: FloatArray) -> float:
-    """Bound on the error of the log prior of a membership, whose parts are rounded logarithms and their sums."""
-    largest = float(np.max(np.abs(size_weights[np.isfinite(size_weights)])))
-    return _FEW_ROUNDINGS * (float(np.sum(np.abs(log_odds) + 1.0)) + largest + 1.0)
-
-
 def _enumerated(
     parts: Sequence[FrequencyRelease], arrays: Sequence[FloatArray], shape: tuple[int, ...], n_jobs: int | None
 ) -> MembershipPosterior:
     """The sums of a batch of releases; of a single one the threads share the sum."""
     people, count = parts[0].n_people, len(arrays[0])
     log_odds, size_weights = parts[0].prior.log_prior(people)
-    error = _log_prior_error(log_odds, size_weights)
+    largest = float(np.max(np.abs(size_weights[np.isfinite(size_weights)])))
+    error = _FEW_ROUNDINGS * (float(np.sum(np.abs(log_odds) + 1.0)) + largest + 1.0)  # of a log prior: sums of logs
     matrices = [part.panel.to_array().astype(np.float64) for part in parts]
 
     def enumerated(index: int) -> Enumeration:

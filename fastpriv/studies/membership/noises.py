@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,7 @@ from ... import special
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, exact
-from ...base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
+from ...base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, doubles_around, next_above, next_below
 from ...base.values import ValueObject
 from ...mechanisms.gaussian import GaussianMechanism
 
@@ -242,10 +242,7 @@ class _PureNoise(ScaledNoise):
     def __init__(self, scale: ArrayLike) -> None:
         self._set_parameter(scale)
 
-    @staticmethod
-    def _changes(n_attributes: int) -> int:
-        """The norm of the change of all frequencies over the change of each."""
-        raise NotImplementedError
+    _adds_up: ClassVar[bool]  # whether the norm of the change of all frequencies is the sum of their changes
 
     @classmethod
     def from_epsilon(cls, epsilon: ArrayLike, n: ArrayLike, n_attributes: int) -> Self:
@@ -261,9 +258,9 @@ class _PureNoise(ScaledNoise):
             Number of attributes m. The scale is m / (n epsilon) of Laplace noise, whose l1 sensitivity is m / n, and
             1 / (n epsilon) of l-infinity noise: the largest change of an entry is 1 / n.
         """
-        changes, members = cls._changes(_attributes(n_attributes)), _members(n)
+        attributes, members = _attributes(n_attributes), _members(n)
         levels = validate.flat("epsilon", epsilon, "positive and finite", lambda x: (x > 0) & (x < np.inf))
-        return cls(_least_scale(changes, members, levels))
+        return cls(_least_scale(attributes if cls._adds_up else 1, members, levels))
 
     def epsilon(self, step: Estimate, n_attributes: int, size: int | None, delta: float) -> Estimate:
         """Largest distance of the frequencies of neighbours over the scale."""
@@ -272,7 +269,7 @@ class _PureNoise(ScaledNoise):
             raise DomainError(
                 f"delta must be 0 for noise of pure privacy; got {delta!r}. Its epsilon holds for every delta."
             )
-        value, lower, upper = (self._changes(n_attributes) * x / scale for x in step.floats())
+        value, lower, upper = ((n_attributes if self._adds_up else 1) * x / scale for x in step.floats())
         error = 4 * UNIT_ROUNDOFF * upper
         method = "largest distance of the frequencies of neighbours, over the scale"
         return Estimate(value, max(0.0, lower - error), upper + error, kind="exact", unit="nats", method=method)
@@ -300,9 +297,7 @@ class LaplaceNoise(_PureNoise):
 
     __slots__ = ()
 
-    @staticmethod
-    def _changes(n_attributes: int) -> int:
-        return n_attributes
+    _adds_up = True
 
     def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
         return np.asarray(rng.laplace(size=shape))
@@ -345,9 +340,7 @@ class LInfinityNoise(_PureNoise):
 
     __slots__ = ()
 
-    @staticmethod
-    def _changes(n_attributes: int) -> int:
-        return 1
+    _adds_up = False
 
     def _standard(self, shape: tuple[int, int], rng: Any) -> FloatArray:
         radius = rng.standard_gamma(shape[1] + 1, size=(shape[0], 1))
@@ -407,11 +400,8 @@ class GeneratorNoise(Noise):
                 f"function must be a function of memberships and seeds; got {validate.shown(function)}. It returns "
                 "the noise of each release."
             )
-        if not (dither is None or isinstance(dither, ScaledNoise)):
-            raise DomainError(
-                f"dither must be Gaussian, Laplace or l-infinity noise, or None; got {validate.shown(dither)}. It "
-                "has to have full dimension."
-            )
+        description, remedy = "Gaussian, Laplace or l-infinity noise, or None", "It has to have full dimension."
+        validate.instance("dither", dither, (ScaledNoise, type(None)), description, remedy)
         self._set(function=function, n_seeds=validate.count("n_seeds", n_seeds), dither=dither)
 
     def check_people(self, n_people: int) -> None:
@@ -462,16 +452,13 @@ def _censored(released: FloatArray, frequencies: FloatArray) -> tuple[NDArray[np
 
 def _least_scale(sensitivity: int, n: FloatArray, epsilon: FloatArray) -> FloatArray:
     """sensitivity / (n epsilon), rounded up."""
-    n, epsilon = np.broadcast_arrays(n, epsilon)
-    scales = np.empty(n.shape)
-    for index in np.ndindex(n.shape):
-        exact_scale = sensitivity / (Fraction(float(n[index])) * Fraction(float(epsilon[index])))
+    def scale(number: float, level: float) -> float:
         try:
-            scale = float(exact_scale)  # to nearest
+            return doubles_around(sensitivity / (Fraction(number) * Fraction(level)))[1]
         except OverflowError:
-            scale = math.inf
-        scales[index] = scale if scale == math.inf or Fraction(scale) >= exact_scale else next_above(scale)
-    return scales
+            return math.inf
+
+    return np.asarray(np.vectorize(scale, otypes=[float])(n, epsilon))
 
 
 def _members(n: Any) -> FloatArray:

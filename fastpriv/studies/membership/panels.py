@@ -20,7 +20,7 @@ from ...base.numerics import FloatArray, IndexArray, IntArray
 from ...base.values import ValueObject, is_read_only
 from ..kernels import _bit_matrix
 
-__all__ = ["ByteArray", "Panel", "StringArray", "member_frequencies", "membership_array"]
+__all__ = ["ByteArray", "Panel", "StringArray", "member_frequencies", "membership_array", "released_array"]
 
 ByteArray = NDArray[np.uint8]
 StringArray = NDArray[np.str_]
@@ -93,10 +93,8 @@ class Panel(ValueObject):
                 f"values must be a matrix with one row a person and one column an attribute; got shape {matrix.shape}. "
                 "A single person is a list of one row."
             )
-        people_names, attribute_names = (
-            _names("people", people, len(matrix)),
-            _names("attributes", attributes, matrix.shape[1]),
-        )
+        people_names = _names("people", people, len(matrix))
+        attribute_names = _names("attributes", attributes, matrix.shape[1])
         packed = np.empty((len(matrix), -(-matrix.shape[1] // 8)), dtype=np.uint8)
         step = max(1, _BLOCK_BYTES // matrix.shape[1])
         for start in range(0, len(matrix), step):
@@ -235,9 +233,7 @@ class Panel(ValueObject):
         both: list[str] = []
         if self.people is not None and references.people is not None:
             both = np.intersect1d(self.people, references.people).tolist()
-        first: dict[bytes, int] = {}
-        for i, row in enumerate(references.packed):
-            first.setdefault(row.tobytes(), i)
+        first = {references.packed[i].tobytes(): i for i in reversed(range(references.n_people))}
         pairs = [(k, first[row.tobytes()]) for k, row in enumerate(self.packed) if row.tobytes() in first]
         return PanelOverlap(both, np.array(pairs, dtype=np.intp).reshape(-1, 2))
 
@@ -416,6 +412,19 @@ def membership_array(name: str, value: Any, n_people: int) -> NDArray[np.bool_]:
     return np.asarray(result)
 
 
+def released_array(released: Any, n_attributes: int, name: str = "released", clip: bool = False) -> FloatArray:
+    """Releases of shape (..., m) with finite entries, in [0, 1] if they are clipped."""
+    constraint = "between 0 and 1, as the model clips" if clip else "finite numbers"
+    valid = (lambda r: (r >= 0) & (r <= 1)) if clip else np.isfinite
+    result = validate.real(name, released, constraint, valid, answer=False)
+    if result.ndim == 0 or result.shape[-1] != n_attributes:
+        raise ShapeError(
+            f"{name} must have one entry an attribute, here {n_attributes}; got shape {result.shape}. The last axis "
+            "is that of the attributes."
+        )
+    return result
+
+
 def member_frequencies(panel: Panel, membership: NDArray[np.bool_]) -> FloatArray:
     """Frequencies of the attributes among the members of each of R memberships, shape (R, m)."""
     return np.asarray(panel.counts(membership) / membership.sum(axis=-1, keepdims=True))
@@ -453,11 +462,9 @@ def _names(name: str, value: Any, count: int) -> StringArray | None:
     """Names of people or attributes as an array of text."""
     if value is None:
         return None
-    values = (
-        value
-        if isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.ndim == 1
-        else np.array([str(item) for item in validate.sequence(name, value, "names")], dtype=np.str_)
-    )
+    values: StringArray = value
+    if not (isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.ndim == 1):
+        values = np.array([str(item) for item in validate.sequence(name, value, "names")], dtype=np.str_)
     if values.size != count:
         raise ShapeError(f"{name} must be {count} names, one for each; got {values.size}. Leave them out if unknown.")
     if name == "people":

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -225,7 +226,7 @@ def _quadratic(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
     first = np.rint(high1 / grid) * grid
     remainder = (high1 - first) + high2
     n = np.arange(1, padded + 1)
-    squares = [_squared(s) for s in scale]
+    squares = [(Fraction(s) ** 2).as_integer_ratio() for s in scale.tolist()]
     factor = _factor([(-d, 2 * int(k) * int(k) * a) for k, (a, d) in zip(n, squares, strict=True)])
     bits = _bits(low)
     tables = [
@@ -394,11 +395,6 @@ def _two_doubles(numerator: int, denominator: int) -> tuple[float, float]:
     first = float(_upper(np.float64(numerator / denominator)))
     a, b = first.as_integer_ratio()
     return first, (numerator * b - a * denominator) / (denominator * b)
-
-
-def _squared(x: float) -> tuple[int, int]:
-    a, b = float(x).as_integer_ratio()
-    return a * a, b * b
 
 
 def _upper(x: Any) -> Any:

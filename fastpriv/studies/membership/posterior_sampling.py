@@ -27,16 +27,7 @@ from ...base.errors import DomainError, interruption
 from ...base.numerics import BoolArray, FloatArray
 from ...base.parallel import Progress
 from ...kernels import matrix_product
-from ...sampling.statistics.chain_convergence import (
-    LEAST_SAMPLES,
-    R_HAT_LIMIT,
-    effective_samples,
-    half_means,
-    normal_scores,
-    split_r_hat,
-    split_r_hat_of_means,
-    wilson_interval,
-)
+from ...sampling.statistics import chain_convergence as convergence
 from ..kernels import _membership_gibbs
 from .likelihood_terms import LikelihoodTerm, terms_of
 from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
@@ -262,12 +253,10 @@ def _advanced(model: Any, chains: Chains, chain: int, blocks: int, root: Any, re
 
 
 def _appended(chains: Chains, new_blocks: Sequence[Any]) -> Chains:
-    def joined(field: int) -> Any:
-        return np.concatenate([chains[field], np.array([item[field] for item in new_blocks])], axis=1)
-
+    joined = [np.concatenate([chains[i], np.array([item[i] for item in new_blocks])], axis=1) for i in range(3)]
     best = max(new_blocks, key=lambda entry: float(entry[5]))
     last = np.array([element[3] for element in new_blocks])
-    return Chains(joined(0), joined(1), joined(2), last, best[4], best[5])
+    return Chains(joined[0], joined[1], joined[2], last, best[4], best[5])
 
 
 def _summary(chains: Chains, confidence: float) -> SampledPosterior:
@@ -288,20 +277,21 @@ def _summary(chains: Chains, confidence: float) -> SampledPosterior:
         items, zeros = (
             np.where((items == 0.0) | (zeros == 0.0), element + 0.5 / total, element) for element in (items, zeros)
         )
-    r_hat = split_r_hat_of_means(half_means(frequency))
-    density_r_hat = float(split_r_hat(normal_scores(chains.log_density[:, first:].reshape(number, -1))))
-    effective = effective_samples(with_member, chance, total)
-    of_members = effective_samples(frequency, chance, total)
-    enough = (of_members >= LEAST_SAMPLES) | (np.ptp(frequency, axis=(0, 1)) == 0.0)
-    mixed = bool(density_r_hat <= R_HAT_LIMIT and np.all((r_hat <= R_HAT_LIMIT) & enough))
-    lower, upper = wilson_interval(chance, effective, confidence)
+    r_hat = convergence.split_r_hat_of_means(convergence.half_means(frequency))
+    scores = convergence.normal_scores(chains.log_density[:, first:].reshape(number, -1))
+    density_r_hat, limit = float(convergence.split_r_hat(scores)), convergence.R_HAT_LIMIT
+    effective = convergence.effective_samples(with_member, chance, total)
+    of_members = convergence.effective_samples(frequency, chance, total)
+    enough = (of_members >= convergence.LEAST_SAMPLES) | (np.ptp(frequency, axis=(0, 1)) == 0.0)
+    mixed = bool(density_r_hat <= limit and np.all((r_hat <= limit) & enough))
+    lower, upper = convergence.wilson_interval(chance, effective, confidence)
     if not mixed:
         each = [
-            wilson_interval(mean, effective_samples(entry, mean, blocks * block), confidence)
+            convergence.wilson_interval(mean, convergence.effective_samples(entry, mean, blocks * block), confidence)
             for entry in np.split(with_member, number)
             for mean in [entry[0].mean(axis=0)]
         ]
-        disagree = ~(r_hat <= R_HAT_LIMIT)
+        disagree = ~(r_hat <= limit)
         lower = np.where(disagree, np.minimum(lower, np.min([interval[0] for interval in each], axis=0)), lower)
         upper = np.where(disagree, np.maximum(upper, np.max([interval[1] for interval in each], axis=0)), upper)
     log_odds = np.asarray(special.log(items) - special.log(zeros))

@@ -12,7 +12,7 @@ which is what an enumeration of all b needs.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
 from .panels import membership_array
 
-__all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms", "all_memberships", "prior_of"]
+__all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms", "all_memberships"]
 
 _MOST_PEOPLE = 2**53  # counts up to here are doubles
 _EXACT_PEOPLE, _EXACT_MEMBERS = 2**14, 1000  # up to either, a binomial coefficient is made exactly in a millisecond
@@ -304,13 +304,3 @@ def all_memberships(prior: MembershipPrior, n_people: int) -> tuple[BoolArray, F
     b = (np.arange(1, 2**n_people, dtype=np.int64)[:, None] >> np.arange(n_people)) & 1 == 1
     logs = prior.log_probability(b)
     return np.ascontiguousarray(b[logs > -np.inf]), logs[logs > -np.inf]
-
-
-def prior_of(name: str, value: Any) -> MembershipPrior:
-    """Check that an argument is a prior of membership."""
-    if not isinstance(value, MembershipPrior):
-        raise DomainError(
-            f"{name} must be a prior of membership; got {validate.shown(value)}. Build a BernoulliMembership or a "
-            "FixedSizeMembership."
-        )
-    return value

@@ -21,8 +21,8 @@ from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
 from .noises import GaussianNoise, Noise, NoNoise
-from .panels import Panel, membership_array
-from .priors import FixedSizeMembership, MembershipPrior, prior_of
+from .panels import Panel, membership_array, released_array
+from .priors import FixedSizeMembership, MembershipPrior
 
 __all__ = ["CombinedReleases", "FrequencyRelease", "SimulatedReleases"]
 
@@ -109,13 +109,14 @@ class FrequencyRelease(ValueObject):
         attributes: Any = None,
     ) -> None:
         validate.instance("panel", panel, Panel)
-        prior_of("prior", prior).marginals(panel.n_people)
+        remedy = "Build a BernoulliMembership or a FixedSizeMembership."
+        validate.instance("prior", prior, MembershipPrior, "a prior of membership", remedy)
+        prior.marginals(panel.n_people)
         noise = NoNoise() if noise is None else noise
-        if not isinstance(noise, Noise):
-            raise DomainError(
-                f"noise must be one of fastpriv.membership; got {validate.shown(noise)}. Build a GaussianNoise, "
-                "LaplaceNoise, LInfinityNoise, GeneratorNoise or NoNoise."
-            )
+        validate.instance(
+            "noise", noise, Noise, "one of fastpriv.membership",
+            "Build a GaussianNoise, LaplaceNoise, LInfinityNoise, GeneratorNoise or NoNoise.",
+        )
         noise.check_people(panel.n_people)
         chosen = panel if attributes is None else panel.select(attributes=attributes)
         self._set(panel=chosen, prior=prior, noise=noise, clip=validate.flag("clip", clip))
@@ -240,15 +241,7 @@ class FrequencyRelease(ValueObject):
         >>> FrequencyRelease(Panel([[1, 0], [1, 1]]), FixedSizeMembership(1)).checked_release([0, 1])
         array([0., 1.])
         """
-        constraint = "between 0 and 1, as the model clips" if self.clip else "finite numbers"
-        valid = (lambda r: (r >= 0) & (r <= 1)) if self.clip else np.isfinite
-        result = validate.real(name, released, constraint, valid)
-        if result.ndim == 0 or result.shape[-1] != self.n_attributes:
-            raise ShapeError(
-                f"{name} must have one entry an attribute, here {self.n_attributes}; got shape {result.shape}. The "
-                "last axis is that of the attributes."
-            )
-        return result
+        return released_array(released, self.n_attributes, name, self.clip)
 
     def epsilon(self, delta: float = 0.0) -> Estimate:
         """Differential privacy of the membership: the least epsilon that is proved for all panels of this size.

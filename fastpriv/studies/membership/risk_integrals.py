@@ -189,8 +189,7 @@ def _over_panels(
     size = max(1, _BLOCK_NUMBERS // (_NODES * len(model.weights)))
     done = 0
     while left.size:
-        part = slice(0, size)
-        a, b = left[part], right[part]
+        a, b = left[:size], right[:size]
         left, right = left[size:], right[size:]
         centre, half = 0.5 * (a + b), 0.5 * (b - a)
         good, modulus, mass = _moduli(model, centre, half)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -24,17 +24,11 @@ from ...base.files import writable_directory, write_picture, write_text
 from ...base.numerics import BoolArray, FloatArray
 from ...base.parallel import Progress
 from ...base.random_streams import RNGLike
-from ...base.table import CellType, Table
+from ...base.table import CellType, Table, bounded_cells, bounded_names
 from ...report import Details, Pictures, TextTable, page
 from .attack_panels import attack_figure, roc_axes, roc_curves
 from .attackers import AdaptiveThresholdLRT, DworkScore, FixedThresholdLRT
-from .evaluation import (
-    AttackEvaluation,
-    RocCurve,
-    evaluate_attack,
-    mean_over_simulations,
-    roc_curve,
-)
+from .evaluation import AttackEvaluation, RocCurve, evaluate_attack, mean_over_simulations, roc_curve
 from .member_posteriors import BayesAttacker
 from .noises import Noise, NoNoise
 from .panels import Panel
@@ -44,8 +38,8 @@ from .releases import FrequencyRelease
 from .trained_attackers import ClassifierAttacker
 
 __all__ = [
-    "AttackOutcome", "AttackStudy", "StudyOptions", "attack_scores", "attack_study", "save_study",
-    "shown", "study_page",
+    "AttackOutcome", "AttackStudy", "StudyOptions", "attack_scores", "attack_study", "names_by_remark", "remarks_panel",
+    "save_study", "shown", "study_page",
 ]
 
 # What ``attacks`` may name, and what tables and legends call each.
@@ -114,10 +108,7 @@ class StudyOptions:
     def __post_init__(self) -> None:
         names = validate.sequence("attacks", self.attacks, "names of attacks")
         for name in names:
-            if not isinstance(name, str) or name not in _TITLES:
-                raise DomainError(
-                    f"attacks must be among {', '.join(_TITLES)}; got {validate.shown(name)}. Choose among these."
-                )
+            validate.choice("attacks", name, tuple(_TITLES))
         if not names:
             raise DomainError(f"attacks must name at least one attack; got none. Choose among {', '.join(_TITLES)}.")
         checked: dict[str, Any] = {"attacks": list(dict.fromkeys(names)), "clip": validate.flag("clip", self.clip)}
@@ -223,27 +214,16 @@ class AttackStudy(Table, Result):
 
     def column_types(self) -> dict[str, CellType]:
         """The columns by name; numbers have columns ``_lower`` and ``_upper`` beside."""
-        numbers = ("auc", "tpr_at_fpr", "advantage", "bwma", "utility_loss")
-        names = ("defence", "attack", *(name + end for name in numbers for end in ("", "_lower", "_upper")), "remark")
-        return dict.fromkeys(names, "")
+        numbers = bounded_names(("auc", "tpr_at_fpr", "advantage", "bwma", "utility_loss"))
+        return dict.fromkeys(("defence", "attack", *numbers, "remark"), "")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """One row an attack on a defence; None where an attack does not apply."""
-        table = []
-        for outcome in self.outcomes:
-            cells = [
-                cell for number in outcome.numbers() for cell in ((None,) * 3 if number is None else number.floats())
-            ]
-            table.append((outcome.defence, outcome.attack, *cells, outcome.remark))
-        return table
+        return [(each.defence, each.attack, *bounded_cells(each.numbers()), each.remark) for each in self.outcomes]
 
     def remarks(self) -> dict[str, list[str]]:
         """The outcomes, as texts, of each remark."""
-        result: dict[str, list[str]] = {}
-        for outcome in self.outcomes:
-            if outcome.remark:
-                result.setdefault(outcome.remark, []).append(f"{outcome.defence}, {outcome.attack}")
-        return result
+        return names_by_remark((f"{each.defence}, {each.attack}", each.remark) for each in self.outcomes)
 
     def metadata(self) -> dict[str, Any]:
         """Settings, and the utility loss of a constant."""
@@ -407,7 +387,7 @@ def study_page(study: AttackStudy, files: Sequence[str] = (), *, drawn: bool = T
     )
     sections: dict[str, list[Any]] = {
         "": [about, settings.get("data")],
-        "Table": [_table_of(study), _MEANINGS, _remarks(study)],
+        "Table": [_table_of(study), _MEANINGS, remarks_panel("outcomes", study.remarks())],
     }
     sections |= {f"Defence: {defence}": _defence(study, defence, drawn) for defence in study.defences()}
     sections["Beside them: a constant"] = [
@@ -435,16 +415,16 @@ def save_study(
     return [*paths, write_text(folder / "membership.html", text)]
 
 
-def _remarks(study: AttackStudy) -> Details | None:
-    pairs = [("; ".join(names), text) for text, names in study.remarks().items()]
-    return Details("Remarks", [TextTable(("outcomes", "remark"), pairs, "Remarks")]) if pairs else None
+def remarks_panel(heading: str, remarks: Mapping[str, list[str]]) -> Details | None:
+    """The remarks of a page, with the names of what they are about under this heading; None without any."""
+    pairs = [("; ".join(names), text) for text, names in remarks.items()]
+    return Details("Remarks", [TextTable((heading, "remark"), pairs, "Remarks")]) if pairs else None
 
 
 def _table_of(study: AttackStudy) -> TextTable:
     fpr, gamma = study.settings["fpr"], study.settings["gamma"]
-    headings = ("defence", "attack", ("AUC", "interval"), (f"TPR at FPR {fpr:g}", "interval"),
-                ("advantage", "interval"),
-                (f"BWMA, gamma = {gamma:g}", "interval"), ("utility loss", "interval"))
+    numbers = ("AUC", f"TPR at FPR {fpr:g}", "advantage", f"BWMA, gamma = {gamma:g}", "utility loss")
+    headings: list[Any] = ["defence", "attack", *((name, "interval") for name in numbers)]
     rows = [(outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes]
     return TextTable(headings, rows, "Every attack on every defence", numeric=range(2, 7))
 
@@ -453,6 +433,15 @@ def _defence(study: AttackStudy, defence: str, drawn: bool) -> list[Any]:
     curves = roc_curves(study, defence)
     images = [(partial(roc_axes, curves, defence), f"ROC curves, {defence}")] if curves and drawn else []
     return [f"Noise: {study.settings['defences'][defence]}.", Pictures(images, _CAPTION) if images else None]
+
+
+def names_by_remark(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The names, each paired with its remark, of each remark that is not empty."""
+    result: dict[str, list[str]] = {}
+    for name, remark in pairs:
+        if remark:
+            result.setdefault(remark, []).append(name)
+    return result
 
 
 def shown(estimate: Estimate | None) -> str:

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from ...base import parallel, random_streams, validate
-from ...base.errors import BackendMissingError, DomainError
+from ...base.errors import DomainError, explain_missing_package
 from ...base.numerics import BoolArray, FloatArray
 from ...base.random_streams import RNGLike
-from .attackers import Attacker, released_array, training_releases, unfitted
+from .attackers import Attacker, training_releases, unfitted
+from .panels import released_array
 
 __all__ = ["ClassifierAttacker"]
 
@@ -95,12 +96,8 @@ class ClassifierAttacker(Attacker):
     def _classifier(self, further: dict[str, Any]) -> Any:
         """A new classifier of scikit-learn."""
         module, name, defaults, _ = _KINDS[self.kind]
-        try:
+        with explain_missing_package("ClassifierAttacker", "scikit-learn", "'fastpriv[attacks]'"):
             made = getattr(import_module(module), name)
-        except ImportError:
-            raise BackendMissingError(
-                "ClassifierAttacker needs scikit-learn. Install it with: pip install 'fastpriv[attacks]'"
-            ) from None
         try:
             return made(**defaults | further | self.options)
         except TypeError as error:

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...base.errors import DomainError
+from ...base import validate
 from ...base.estimate import Estimate, Result, exact
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, rounded_up
 from ...base.table import CellType, Table
@@ -142,11 +142,8 @@ class PaperStatements(Table, Result):
         return len(self.statements)
 
     def __getitem__(self, name: str) -> PaperStatement:
-        for statement in self.statements:
-            if statement.name == name:
-                return statement
-        names = ", ".join(repr(statement.name) for statement in self.statements)
-        raise DomainError(f"name must be one of {names}; got {name!r}. Take one of them.")
+        statements = {statement.name: statement for statement in self.statements}
+        return statements[validate.choice("name", name, tuple(statements))]
 
     def column_types(self) -> dict[str, CellType]:
         """The columns of the table."""

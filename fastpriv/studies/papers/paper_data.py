@@ -17,22 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ...base.estimate import KINDS, Estimate, stacked
+from ... import conversions
+from ...base.estimate import Estimate, stacked
+from ...base.monotone import weakest
 from ...base.numerics import FloatArray
 from ...base.table import CellType, Table
 from ...calibration import sigma_from_cd_lmip, sigma_from_ci_lmip
 from ...capacity.awgn import awgn_capacity
-from ...conversions.information_from_curves import (
-    cd_lmip_from_hockey_sticks,
-    cd_lmip_from_lip_curve,
-    ci_lmip_from_dp_curve,
-)
-from ...conversions.mutual_information_privacy import (
-    dp_delta_from_ci_lmip,
-    lip_delta_from_cd_lmip,
-    lip_delta_from_pointwise_lmip,
-)
-from ...conversions.privacy_curves import LipCurve
 from ...distributions import Pmf
 from ...mechanisms.gaussian import GaussianMechanism
 from ...notions import cd_lmip, lip_delta, pointwise_lmip
@@ -151,8 +142,8 @@ def _figure1() -> list[_CurveParts]:
         noisy = setting | {"sigma": float(sigma.value)}
         gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
         curves += [
-            ("ldp_delta_achievable", dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), setting, along),
-            ("saturation", dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), setting),
+            ("ldp_delta_achievable", conversions.dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), setting, along),
+            ("saturation", conversions.dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), setting),
             ("ldp_delta_gaussian", gaussian, noisy, along),
             ("sigma", sigma, setting),
         ]
@@ -167,8 +158,8 @@ def _figure2() -> list[_CurveParts]:
         radius = math.sqrt(dimension)
         mechanism = GaussianMechanism(sigma, 2.0 * radius)
         setting = {"dimension": dimension}
-        bound = _with_rounding(ci_lmip_from_dp_curve(mechanism, unit="bits"))
-        sharp = _with_rounding(ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits"))
+        bound = _with_rounding(conversions.ci_lmip_from_dp_curve(mechanism, unit="bits"))
+        sharp = _with_rounding(conversions.ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits"))
         optimum = _with_rounding(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
         curves += [
             ("ci_lmip_from_ldp", bound, setting, along),
@@ -192,15 +183,15 @@ def _figure3() -> list[_CurveParts]:
             return _over_sigma_bracket(sigma, lambda s: lip_delta(prior, GaussianMechanism(s), epsilon))
 
         def printed(epsilon: FloatArray, mu: float = mu) -> Estimate:
-            return lip_delta_from_cd_lmip(mu, epsilon, form="as_published", unit="bits")
+            return conversions.lip_delta_from_cd_lmip(mu, epsilon, form="as_published", unit="bits")
 
         pointwise = pointwise_lmip(prior, noise, certified=True)
         curves += [
             ("lip_delta_as_published", printed(_EPSILON), setting, along),
-            ("saturation", lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), setting),
+            ("saturation", conversions.lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), setting),
             ("lip_delta_gaussian", exact(_EPSILON), noisy, along),
-            ("lip_delta_tight", lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), setting, along),
-            ("lip_delta_pointwise", lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
+            ("lip_delta_tight", conversions.lip_delta_from_cd_lmip(mu, _EPSILON, prior, unit="bits"), setting, along),
+            ("lip_delta_pointwise", conversions.lip_delta_from_pointwise_lmip(pointwise.upper, _EPSILON), noisy, along),
             ("pointwise_lmip", pointwise.to("bits"), noisy),
             ("crossing", _crossing(exact, printed), setting),
             ("sigma", sigma, setting),
@@ -215,12 +206,13 @@ def _figure4() -> list[_CurveParts]:
     along = {"sigma_squared": variance, "sigma": sigma}
     mechanisms = [GaussianMechanism(s) for s in sigma.tolist()]
     integral: dict[str, Any] = {"rtol": _INTEGRAL_RTOL, "unit": "bits"}
-    lip_curves = [LipCurve(prior, m) for m in mechanisms]
-    bound = _with_rounding([cd_lmip_from_lip_curve(curve, **integral) for curve in lip_curves])
-    both = _with_rounding([cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms])
+    lip_curves = [conversions.LipCurve(prior, m) for m in mechanisms]
+    bound = _with_rounding([conversions.cd_lmip_from_lip_curve(curve, **integral) for curve in lip_curves])
+    both = _with_rounding([conversions.cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms])
     optimum = _with_rounding([cd_lmip(prior, m).to("bits") for m in mechanisms])
     marked = sigma_from_cd_lmip(0.1, prior, unit="bits")
     there = GaussianMechanism(marked.value)
+    bound_there = conversions.cd_lmip_from_lip_curve(conversions.LipCurve(prior, there), rtol=1e-8)
     return [
         ("cd_lmip_from_lip", bound, {}, along),
         ("cd_lmip_both_directions", both, {}, along),
@@ -228,8 +220,7 @@ def _figure4() -> list[_CurveParts]:
         ("ratio", _ratio(bound, optimum), {}, along),
         ("ratio_both_directions", _ratio(both, optimum), {}, along),
         ("entropy", _entropy(prior)),
-        ("ratio_at_tenth", _ratio(cd_lmip_from_lip_curve(LipCurve(prior, there), rtol=1e-8), cd_lmip(prior, there)),
-         {"mu_bits": 0.1, "sigma": float(marked.value)}),
+        ("ratio_at_tenth", _ratio(bound_there, cd_lmip(prior, there)), {"mu_bits": 0.1, "sigma": float(marked.value)}),
     ]
 
 
@@ -247,7 +238,7 @@ def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) 
     above, below = quantity(least * (1.0 - _ROUNDING)), quantity(largest * (1.0 + _ROUNDING))
     lower, upper = np.minimum(below.lower, middle.lower), np.maximum(above.upper, middle.upper)
     return Estimate(
-        middle.value, lower, upper, kind=_weaker_kind(sigma, middle), unit=middle.unit,
+        middle.value, lower, upper, kind=weakest(sigma, middle)[0], unit=middle.unit,
         method=f"{middle.method}; over the bracket of sigma",
     )
 
@@ -263,7 +254,7 @@ def _ratio(above: Estimate, below: Estimate) -> Estimate:
     lower = np.nextafter(above.lower / below.upper, 0.0)
     upper = np.nextafter(above.upper / below.lower, np.inf)
     return Estimate(
-        above.value / below.value, lower, upper, kind=_weaker_kind(above, below), unit="1",
+        above.value / below.value, lower, upper, kind=weakest(above, below)[0], unit="1",
         method="quotient of two curves",
     )
 
@@ -286,12 +277,8 @@ def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatA
         low, high = float(epsilon[last]), float(epsilon[first])
         if first - last > 16:  # the bounds of the curves overlap in between
             break
-    kind = _weaker_kind(exact_curve, printed_curve)
+    kind = weakest(exact_curve, printed_curve)[0]
     return Estimate(0.5 * (low + high), low, high, kind=kind, unit="nats", method="subdivision, by both bounds")
-
-
-def _weaker_kind(first: Estimate, second: Estimate) -> Any:
-    return max((first.kind, second.kind), key=KINDS.index)
 
 
 # The figures of the paper, each with what computes its curves.
