@@ -10,7 +10,8 @@
  *
  *     i(r) = KL(P_{Y | ||X|| = r} || P_Y) = g(r) - E_r l(rho),   g(r) = (d/2) log(1+s) + (r^2 - R^2) / (2 (1+s)).
  *
- * g(R) is the capacity under average power; nothing cancels, whether R is 1e-150 or 1e4.  For every input P
+ * Proofs: docs/proofs/awgn.md, theorem 6.1 (bracket), 6.2 (strip), 6.3 (rule), 6.4 (maximum). g(R) is the capacity
+ * under average power; nothing cancels, whether R is 1e-150 or 1e4.  For every input P
  *
  *     I(P) = sum p_j i(r_j) <= C <= max_{0 <= r <= R} i(r),
  *

@@ -36,8 +36,8 @@ from .vocabulary import BALLE_WANG, DONG_ROTH_SU, EVERY_PAIR, HUMPHRIES, KAIROUZ
 
 # ``method``: the curve of the dominating mechanism at target epsilon t.
 _CURVE = "delta + (1 - delta) (e^epsilon - e^t)^+ / (1 + e^epsilon)"
-# bound: tested by kernels/test_gaussian_mechanism, enclosures/test_conversions_values - relative error of
-#    gaussian_delta
+# bound: proved - relative error of gaussian_delta (theorem 1.2 of docs/proofs/gaussian.md); below r = 1e-280 products
+#    that underflow add less than 5e-323, which ABSOLUTE_ERROR covers
 _GAUSSIAN_DELTA_ERROR = 4e-15  # relative error of the kernel gaussian_delta
 _ERFINV_BELOW = 1.0  # epsilon below which the inverse error function is taken, above it the inverse of log Phi
 # bound: tested by enclosures/test_conversions_values - absolute rounding of the height of a line

@@ -29,8 +29,8 @@ from ..kernels import _gaussian_mechanism
 __all__ = ["GaussianMechanism"]
 
 # bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta and
-#    log delta
-_RELATIVE_ERROR = 4e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
+#    log delta where r or epsilon is extreme
+_EXTREME_ERROR = 9e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
 _KERNEL_CALL_SIZE = 2**21  # settings of one call of the kernel, which then lasts less than 0.2 s
 _SOURCE = "(Balle and Wang 2018, theorem 8)"  # the end of ``method`` of all estimates here
 
@@ -319,11 +319,11 @@ class GaussianMechanism(ValueObject):
         value, low, high = (np.asarray(curve(r, level)) for r in self._ratio())
         zero = self._delta_is_zero(level)
         if not log:
-            down, up = next_below(low * (1 - _RELATIVE_ERROR), 3), next_above(high * (1 + _RELATIVE_ERROR), 3)
+            down, up = next_below(low * (1 - _EXTREME_ERROR), 3), next_above(high * (1 + _EXTREME_ERROR), 3)
             exact = (high == 0.0) & (low == 0.0) & zero
             return value, np.clip(down, 0.0, 1.0), np.where(exact, 0.0, np.clip(up, 0.0, 1.0))
         with np.errstate(invalid="ignore", over="ignore"):
-            down, up = next_below(low * (1 + _RELATIVE_ERROR), 3), next_above(high * (1 - _RELATIVE_ERROR), 3)
+            down, up = next_below(low * (1 + _EXTREME_ERROR), 3), next_above(high * (1 - _EXTREME_ERROR), 3)
         lower = np.where(np.isneginf(low), low, down)
         upper = np.where(np.isneginf(high), np.where(zero, -np.inf, -LARGEST_DOUBLE), np.minimum(up, 0.0))
         return value, np.minimum(lower, 0.0), upper
