@@ -20,8 +20,7 @@
  * the equations only lose digits.  Eight channels go side by side, one a lane; a lane that is done stands still, so
  * that no answer depends on its neighbours.
  */
-/* bounds: tested by enclosures/test_discrete_capacity - error of a divergence, (140 + m/512) u, counted at the
- * head from tested ulps of the logarithm */
+/* bounds: proved - error of a divergence, (140 + m/512) u: docs/proofs/finite_capacity.md, theorem 7.4 */
 #ifndef FP_CAPACITY_H
 #define FP_CAPACITY_H
 
@@ -111,6 +110,7 @@ static inline void fp_capacity_intersect_binary(const double *Q, const double *g
     const double value = fp_bac_capacity(Q[1], Q[0], Q[2], Q[3]);
     if (!(gap <= 0x1p-53 && value > 0.0))
         return;
+    /* bound: tested by kernels/test_binary_channel - a closed form that is subnormal */
     const double spread = 2.1 * gap * (value + sqrt(2.1 * value) + 2.0 * gap) + 5e-323;
     const double low = value * (1.0 - FP_BINARY_CAPACITY_ERROR) - spread;
     const double high = value * (1.0 + FP_BINARY_CAPACITY_ERROR) + spread;

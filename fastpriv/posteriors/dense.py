@@ -25,8 +25,7 @@ it. The log Z and y of the prior as it was given are off by g at most, KL as a d
 g JS + g^2. Likelihoods that are no logarithms cost 8 u |l| more in each l.
 """
 
-# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/special/fp_elementary.h, which
-#    are tested
+# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/special/fp_elementary.h
 
 from __future__ import annotations
 

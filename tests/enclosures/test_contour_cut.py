@@ -1,9 +1,9 @@
 """A factor of one release that falls fast, beside many that return: what is cut off the contour is not nothing.
 
-Notation: n randomised responses with losses +-d / 2, and one Gaussian release of mu = 1 / sigma. |m| of the responses is
-near 1 again at the frequency 2 pi / d, where |m| of the Gaussian release is 3e-10. delta is the sum over the number of
-ones of its probability times delta of the Gaussian release at what is left of epsilon (docs/proofs/contour.md, theorem
-2.3).
+Notation: n randomised responses with losses +-d / 2, and one Gaussian release of mu = 1 / sigma. |m| of the responses
+is near 1 again at the frequency 2 pi / d, where |m| of the Gaussian release is 3e-10. delta is the sum over the number
+of ones of its probability times delta of the Gaussian release at what is left of epsilon (docs/proofs/contour.md,
+theorem 2.3).
 """
 
 import math

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ class Curve:
         """Lower bound of W = (R(x1) - R(x2)) / ((x2 - x1) u1 u2) on a box: the slope of R falls in x1 and in x2, and W
         is a mean of -R' (x + 9/2)^2 > (x + 9/2)^2 / (x^2 + 3), which falls from x = 2/3 on, to 1."""
         (x1, x1_far), (x2, x2_far) = ends(u1), ends(u2)
-        least = (x2_far + 4.5) ** 2 / (x2_far**2 + 3.0) * (1.0 - 1e-12) if 1.0 < x1 and x2_far < 1e6 else 1.0
+        least = (x2_far + 4.5) ** 2 / (x2_far**2 + 3.0) * (1.0 - 1e-12) if x1 > 1.0 and x2_far < 1e6 else 1.0
         if x2_far < 1e6:
             if x2_far > x1_far:
                 slope = (self.ratio(x1_far) - self.ratio(x2_far)) / (arb(x2_far) - arb(x1_far))
@@ -106,8 +107,7 @@ def gaussian(source: Source) -> Iterator[Proved]:
     root = float((2 * arb.pi()).sqrt().lower())
     delta = log_of_tail = bulk = 0.0
     edges = [0.25 * (1.0 - i / PARTS) for i in range(PARTS)] + [0.0]
-    boxes = [((b, a), (d, c)) for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False))
-             for c, d in zip(edges[i:], edges[i + 1:], strict=False)]
+    boxes = [((b, a), (d, c)) for i, (a, b) in enumerate(pairwise(edges)) for c, d in pairwise(edges[i:])]
     for u1, u2 in boxes:  # a >= -1/2: x1 is a, and b is at least |a|
         if ends(u2)[1] < 0.0:
             continue
@@ -115,11 +115,11 @@ def gaussian(source: Source) -> Iterator[Proved]:
         log_of_tail = max(log_of_tail, drop)
         delta = max(delta, drop + curve.density + 1.0 + SMALL)
     edges = [0.2 * (1.0 - i / (2 * PARTS)) for i in range(2 * PARTS)] + [0.0]
-    for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False)):  # a < -1/2: x1 is |a|
-        x, x_far = ends((b, a))
+    for i, (a, b) in enumerate(pairwise(edges)):  # a < -1/2: x1 is |a|
+        x = ends((b, a))[0]
         if x > 39.0:  # 1 - delta is below the smallest double
             break
-        for c, d in zip(edges[i:], edges[i + 1:], strict=False):
+        for c, d in pairwise(edges[i:]):
             drop, twice = curve.errors((b, a), (d, c), 1.0)
             y, y_far = curve.ratio(x), curve.ratio(ends((d, c))[1]) if d > 0.0 else arb(0)
             whole = y + y_far  # of 2 R(x1) and R(x1) - R(x2), relative to R(x1) + R(x2)

@@ -22,7 +22,7 @@ def read(root: Path) -> Source:
     return Source(root, "common/fp_constants.h", "common/fp_error_free.h", "special/fp_elementary.h",
                   "special/fp_erfc.h", "special/fp_dd_tables.h", "common/fp_vector_tables.h",
                   "special/fp_normal_tail_table.h", "gauss/fp_gauss.h", "posterior/fp_posterior.h",
-                  "sampling/fp_normal_quantile_tables.h")
+                  "sampling/fp_normal_quantile_tables.h", "line/fp_gauss_legendre_tables.h")
 
 
 def erfcx(x: Any) -> Any:
@@ -128,7 +128,8 @@ def half_lines(source: Source) -> Iterator[Proved]:
                      "relative error")
     value, slope = mills_series_errors(source)
     yield Proved("gauss/fp_gauss.h", "fp_mills_series", r"\(mills_series\), to (\S+) relative", value, "relative error")
-yield Proved("gauss/fp_gauss.h", "slope of fp_mills_series", r"its slope to (\S+) relative", slope, "relative error")
+    yield Proved("gauss/fp_gauss.h", "slope of fp_mills_series", r"its slope to (\S+) relative", slope,
+                 "relative error")
 
 
 def _wrong(parts: list[float], exact: Any) -> float:
@@ -314,4 +315,20 @@ def posteriors(source: Source) -> Iterator[Proved]:
                          -0.5, 0.5, 24) + 1e-22, "relative error")
 
 
-PROOFS = (half_lines, double_double, normal_tail, vector, normal_quantile, posteriors)
+@with_precision
+def legendre(source: Source) -> Iterator[Proved]:
+    """Nodes, with what rounding took from them, and weights of the Gauss-Legendre rules."""
+    nodes = weights = 0.0
+    for n in (8, 16, 24, 32):
+        table = [source.tables[f"fp_legendre_{name}_{n}"] for name in ("nodes", "tails", "weights")]
+        require(all(len(part) == n for part in table), "a rule must have as many nodes as its name says")
+        for k, (node, tail, weight) in enumerate(zip(*table, strict=True)):
+            root, exact = arb.legendre_p_root(n, k, weight=True)
+            nodes, weights = max(nodes, _wrong([node, tail], root)), max(weights, _wrong([weight], exact))
+    header = "line/fp_gauss_legendre_tables.h"
+    yield Proved(header, "fp_legendre_nodes, fp_legendre_tails", r"with its tail to (\S+) of itself", nodes,
+                 "relative error")
+    yield Proved(header, "fp_legendre_weights", r"a weight to (\S+) of itself", weights, "relative error")
+
+
+PROOFS = (half_lines, double_double, normal_tail, vector, normal_quantile, posteriors, legendre)
