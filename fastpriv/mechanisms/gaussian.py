@@ -324,9 +324,8 @@ class GaussianMechanism(ValueObject):
             return value, np.clip(down, 0.0, 1.0), np.where(exact, 0.0, np.clip(up, 0.0, 1.0))
         with np.errstate(invalid="ignore", over="ignore"):
             down, up = next_below(low * (1 + _EXTREME_ERROR), 3), next_above(high * (1 - _EXTREME_ERROR), 3)
-        lower = np.where(np.isneginf(low), low, down)
         upper = np.where(np.isneginf(high), np.where(zero, -np.inf, -LARGEST_DOUBLE), np.minimum(up, 0.0))
-        return value, np.minimum(lower, 0.0), upper
+        return value, np.minimum(np.where(np.isneginf(low), low, down), 0.0), upper
 
     def _delta_is_zero(self, epsilon: FloatArray) -> BoolArray:
         """Where delta is exactly 0, by no sensitivity or an infinite epsilon."""
