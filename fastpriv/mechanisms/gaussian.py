@@ -270,12 +270,14 @@ class GaussianMechanism(ValueObject):
         return sigma, span, np.broadcast_shapes(sigma.shape, span.shape)
 
     def _ratio(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """r = sensitivity / (2 sigma), rounded, and the doubles on either side of it."""
+        """r = sensitivity / (2 sigma), rounded, and doubles on either side of it."""
         sigma, span, _ = self._arrays_of_curve()
         with np.errstate(over="ignore", under="ignore"):  # halved last, for subnormal sensitivities
             r = np.asarray(0.5 * (span / sigma))
-        low, high = next_below(r), next_above(r)
-        return r, np.where((span == 0.0) | (low < 0), 0.0, low), np.where(span == 0.0, 0.0, high)
+        # bound: tested by enclosures/test_gaussian_blocks - where products of r and c underflow: theorem 1.6 of
+        #    docs/proofs/gaussian.md
+        low, high = next_below(r - 8e-323), next_above(r + 8e-323)
+        return r, np.where((span == 0.0) | (low < 8e-323), 0.0, low), np.where(span == 0.0, 0.0, high)
 
     def _privacy_curve(self, epsilon: ArrayLike, log: bool, unit: Unit) -> Estimate:
         """The curve by one call of the kernel; what it marks as extreme is computed again by ``_extreme_curve``.
@@ -309,7 +311,7 @@ class GaussianMechanism(ValueObject):
         )
 
     def _extreme_curve(self, epsilon: ArrayLike, log: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Value and bounds of delta or its log, from the formula at r and at the doubles beside it.
+        """Value and bounds of delta or its log, from the formula at r and at doubles beside it.
 
         Bounds are moved outward by the relative error of the formula and by three steps, for subnormal results and for
         the rounding of that product.
