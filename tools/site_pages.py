@@ -15,6 +15,7 @@ from importlib import import_module
 from inspect import isclass, isroutine
 from itertools import chain
 from pathlib import Path
+from posixpath import normpath
 from types import ModuleType
 from urllib.parse import unquote
 
@@ -22,8 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 TOP = "names"  # the page of the names of fastpriv itself
 SHELVES = ("index", "start", "how_to", "why")  # the home page names the other ones, and they name all other pages
+PROOFS = "proofs/index"  # a shelf that ``why`` names, of the pages in docs/proofs
 OF_THE_ROOT = ("README", "ARCHITECTURE", "BOUNDS", "CHANGELOG", "CONTRIBUTING", "CONVERSIONS", "SECURITY")
-BESIDE = ("LICENSE", "CITATION.cff", "fastpriv/studies/datasets/README.md")  # files that those pages link
+BESIDE = ("LICENSE", "CITATION.cff", "fastpriv/studies/datasets/README.md", "tools/proofs/README.md")  # what they link
 LINK = re.compile(r"\]\(([\w./-]+?)(#[\w-]+)?\)")
 BANDS = {  # the bands of ARCHITECTURE.md, and what a reader finds there
     "8": "Other packages' objects in and out", "7": "Applications", "6": "Many releases, and sweeps",
@@ -33,17 +35,19 @@ BANDS = {  # the bands of ARCHITECTURE.md, and what a reader finds there
 
 
 def linked_pages(name: str) -> list[str]:
-    """Pages of docs/ that a page links, by their names, each once."""
-    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
-    goals = [Path(goal) for goal, _ in LINK.findall(text) if goal.endswith(".md")]
-    names = [goal.stem for goal in goals if goal.parent in (Path("."), Path(".."))]
-    return [one for one in dict.fromkeys(names) if one != name]
+    """Pages of docs/ and of the root that a page links, by their names in the site, each once."""
+    text, folder = (DOCS / f"{name}.md").read_text(encoding="utf-8"), Path(name).parent.as_posix()
+    goals = [normpath(f"{folder}/{goal}") for goal, _ in LINK.findall(text) if goal.endswith(".md")]
+    names = [goal.removesuffix(".md").removeprefix("../") for goal in goals]
+    return [one for one in dict.fromkeys(names) if one != name and Path(one).parent in (Path("."), Path("proofs"))]
 
 
 def contents(name: str) -> list[str]:
     """The table of contents of a shelf: the pages that it links, but for those that have their place elsewhere."""
     if name == "index":
         return ["start", "how_to", "pictures/index", "reference", "why", "errata"]
+    if name == PROOFS:
+        return [one for one in linked_pages(name) if Path(one).parent == Path("proofs")]
     elsewhere = {*SHELVES, "errata"} | (set() if name == "how_to" else set(linked_pages("how_to")))
     return [one for one in linked_pages(name) if one not in elsewhere]
 
@@ -128,12 +132,12 @@ def write_sources(folder: Path) -> None:
         shutil.copy(ROOT / name, goal.with_suffix(".txt") if name.endswith(".md") else goal)
     for name in OF_THE_ROOT:
         shutil.copy(ROOT / f"{name}.md", folder / f"{name}.md")
-    for path in folder.glob("*.md"):
-        text = path.read_text(encoding="utf-8")
+    for path in [*folder.glob("*.md"), *folder.glob("proofs/*.md")]:
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(folder).with_suffix("").as_posix()
         text = re.sub(r"\]\((?:\.\./|docs/)(?=[\w./-]+)", "](", text)
-        text = text.replace("datasets/README.md)", "datasets/README.txt)")
-        if path.stem in SHELVES:
-            text += "\n".join(["", "```{toctree}", ":hidden:", "", *map(_entry, contents(path.stem)), "```", ""])
+        text = re.sub(r"(datasets|tools/proofs)/README\.md\)", r"\1/README.txt)", text)
+        if name in (*SHELVES, PROOFS):
+            text += "\n".join(["", "```{toctree}", ":hidden:", "", *map(_entry, contents(name)), "```", ""])
         text = re.sub(r"\n+\n```\n", "\n```\n", text)  # doctest needs an empty line after the last output
         path.write_text(text.replace("\n| Pictures |", "\n| [Pictures](pictures/index.rst) |").replace(
             "\n| Reference |", "\n| [Reference](reference.md) |"), encoding="utf-8")
@@ -149,8 +153,8 @@ def write_sources(folder: Path) -> None:
 
 
 def _entry(name: str) -> str:
-    """An entry of a table of contents; the title of README is the name of the package."""
-    return "Overview <README>" if name == "README" else name
+    """An entry of a table of contents, from the root; the title of README is the name of the package."""
+    return "Overview <README>" if name == "README" else f"/{name}"
 
 
 class Page(HTMLParser):

@@ -10,7 +10,8 @@
  *
  *     i(r) = KL(P_{Y | ||X|| = r} || P_Y) = g(r) - E_r l(rho),   g(r) = (d/2) log(1+s) + (r^2 - R^2) / (2 (1+s)).
  *
- * g(R) is the capacity under average power; nothing cancels, whether R is 1e-150 or 1e4.  For every input P
+ * Proofs: docs/proofs/awgn.md, theorem 6.1 (bracket), 6.2 (strip), 6.3 (rule), 6.4 (maximum). g(R) is the capacity
+ * under average power; nothing cancels, whether R is 1e-150 or 1e4.  For every input P
  *
  *     I(P) = sum p_j i(r_j) <= C <= max_{0 <= r <= R} i(r),
  *
@@ -64,7 +65,7 @@ enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_BALL = 4, F
 #define FP_AWGN_MERGE_DISTANCE 0.7      /* spheres closer than this are merged */
 /* bound: none - which weights the solver drops; the certificate is of what is left */
 #define FP_AWGN_NEGLIGIBLE_WEIGHT 1e-17   /* spheres of less weight are dropped */
-/* bound: tested by enclosures/test_awgn_large_balls - large balls: the width of the ramp of the uniform density; the
+/* bound: proved - a choice, of which docs/proofs/awgn.md, theorem 6.5 takes 2 1.2^2 = 2.88; large balls: the width of the ramp of the uniform density; the
  * documentation of AwgnCapacity names it */
 #define FP_AWGN_RAMP 1.2
 /* bound: tested by enclosures/test_awgn_large_balls - the least half-width of a window */
@@ -79,11 +80,11 @@ enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_BALL = 4, F
 #define FP_AWGN_LARGEST_DIMENSION 1e6 /* for which the accuracy of the solver was tested */
 /* bound: none - how far below R the innermost sphere of a ball is, without four windows */
 #define FP_AWGN_BALL_DEPTH 35.0
-/* bound: tested by enclosures/test_awgn_capacity - below it R^2 / 2 is the capacity to the last bit */
+/* bound: proved - below it R^2 / 2 is the capacity to the last bit: docs/proofs/awgn.md, theorem 6.5 */
 #define FP_AWGN_SMALLEST_RADIUS 1e-150
 /* bound: none - from where closed bounds take the place of the solver */
 #define FP_AWGN_LARGEST_RADIUS 1e7
-/* bound: tested by enclosures/test_awgn_capacity - the value for long intervals on the line and very large balls,
+/* bound: none - the value for long intervals on the line and very large balls,
  * fitted to the solver's capacities; the bounds do without it */
 #define FP_AWGN_EMPIRICAL 3.98160794705
 #define FP_AWGN_LOG_2_PI_E 2.83787706640934548356 /* twice the entropy of a standard normal variable, in nats */

@@ -6,16 +6,9 @@
  *     I(p) = sum of p_d K_d  <=  C  <=  max of K_d.
  *
  * Every term of K_d is positive and right to 60 u, u = 2^-53, so that K_d has a relative error however small it is: x =
- * (Q - q)/q is formed from the difference.  With sums in runs of 512 terms, eight lanes each, the error of K_d is at
- * most (140 + m/512) u of itself.
- *
- * Rows that miss 1.  The bounds hold for every channel Q' whose rows sum to 1 and whose cells are Q (1 + e), |e| <= g_d
- * with g_d = |1 - sum of the row|; the rows divided by their sums are among them.  psi is convex with slope log u, so
- * K'_d lies within g_d L_d + g_d^2 of K_d, L_d = sum of Q |log Q/q| <= K_d + sum |Q - q| <= K_d + sqrt(2.01 K_d).
- *
- * Laws that miss 1.  With s = sum of p and r = pQ'/s, I(p/s) = sum of p_d K'_d / s - sum of q psi(r/q) for any q > 0,
- * and |r/q - 1| <= e makes the last sum at most e^2 times the sum of q.  C <= max of sum_w q psi(Q'/q) holds for any
- * q > 0 too: the logarithm of its sum is at most the sum less 1.
+ * (Q - q)/q is formed from the difference. With sums in runs of 512 terms, eight lanes each, the error of K_d is at
+ * most (140 + m/512) u of itself (docs/proofs/finite_capacity.md, theorem 7.4). The bracket is theorem 7.1 of
+ * docs/proofs/finite_capacity.md, rows and inputs that miss 1 are 7.2 and 7.3, its roundings 7.5.
  *
  * Solver: primal-dual interior-point Newton with Mehrotra's predictor and corrector on
  *
@@ -27,8 +20,7 @@
  * the equations only lose digits.  Eight channels go side by side, one a lane; a lane that is done stands still, so
  * that no answer depends on its neighbours.
  */
-/* bounds: tested by enclosures/test_discrete_capacity - error of a divergence, (140 + m/512) u, counted at the
- * head from tested ulps of the logarithm */
+/* bounds: proved - error of a divergence, (140 + m/512) u: docs/proofs/finite_capacity.md, theorem 7.4 */
 #ifndef FP_CAPACITY_H
 #define FP_CAPACITY_H
 
@@ -42,8 +34,8 @@
 /* bound: proved - columns below it are left out, and 2^-899 is added to the upper bound for each */
 #define FP_NEGLIGIBLE_COLUMN 0x1p-900
 #define FP_CAPACITY_CENTRING 0.1 /* final sum of p_d s_d that steps aim at, as a fraction of the target */
-/* bound: tested by kernels/test_binary_channel, enclosures/test_discrete_capacity - relative error of the capacity of the
- * binary asymmetric channel */
+/* bound: tested by kernels/test_binary_channel, enclosures/test_discrete_capacity - relative error of the capacity of
+ * the binary asymmetric channel */
 #define FP_BINARY_CAPACITY_ERROR 4e-15
 /* bound: none - relative width to which the solver takes 2 x 2 channels, whose bracket is a closed form */
 #define FP_BINARY_RTOL 1e-13
@@ -118,6 +110,7 @@ static inline void fp_capacity_intersect_binary(const double *Q, const double *g
     const double value = fp_bac_capacity(Q[1], Q[0], Q[2], Q[3]);
     if (!(gap <= 0x1p-53 && value > 0.0))
         return;
+    /* bound: tested by kernels/test_binary_channel - a closed form that is subnormal */
     const double spread = 2.1 * gap * (value + sqrt(2.1 * value) + 2.0 * gap) + 5e-323;
     const double low = value * (1.0 - FP_BINARY_CAPACITY_ERROR) - spread;
     const double high = value * (1.0 + FP_BINARY_CAPACITY_ERROR) + spread;

@@ -1,6 +1,6 @@
 /* Capacity of many small channels at once, and divergences of large ones; the mathematics is in fp_capacity.h. No
  * include guard: common/fp_variants.h includes this once per instruction set. */
-/* bounds: tested by enclosures/test_discrete_capacity - rounding of sums of rows and of the bounds; 1e-25 steers
+/* bounds: proved - rounding of sums of rows and of the bounds: docs/proofs/finite_capacity.md, theorem 7.5; 1e-25 steers
  * the solver */
 
 #define FP_EACH_LANE for (int l = 0; l < FP_LANES; l++)

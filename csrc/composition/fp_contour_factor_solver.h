@@ -12,9 +12,9 @@
  * d' = d + (r + d r), which adds an error of at most u (|d'| + 5.9 |r|); d from sines and r err by 6 u of
  * themselves. Between two frequencies at which d is taken from sines are less than FP_CONTOUR_TURNS others.
  *
- * Rounding of nodes. Tilted weights g_j = p_j e^(t l_j) / M(t) and centred losses give m(w) as
- * 1 + sum g_j (e^(i w (l_j - mean)) - 1), whose error is relative to |m - 1|: the count of a pair times it stays small.
- * kappa is log1p(mass - 1 + sum p_j (e^(t l_j) - 1)) where M is near 1.
+ * Rounding of nodes. The error of m(w) by tilted weights and centred losses is relative to |m - 1|: the count of a pair
+ * times it stays small (docs/proofs/contour.md, theorem 2.8). kappa is log1p(mass - 1 + sum p_j (e^(t l_j) - 1)) where
+ * M is near 1.
  *
  * Second order. Where the masses of P and Q are known, their difference `gap` being E_P[1 - e^(-l)], with g(u) = e^u -
  * 1 - u >= 0

@@ -3,32 +3,25 @@
  * Notation of fp_contour_factor_solver.h. Lengths are in standard deviations, D is the range of all means.
  *
  * Moments. M(z) is the trapezoidal sum of p e^(z l) at x = j step, which one set of nodes serves for every z = t + i w.
- * With theta = y D < pi the phases of the components at x + i y differ by theta at most, so that
- * (fp_one_sigma_solver.h)
- *     |p(x + i y)| <= e^(y^2/2) p(x), |q(x + i y)| >= cos(theta/2) e^(y^2/2) q(x), |Im l(x + i y)| <= theta,
- * and the sum differs from M(z) by at most 2 e^E / (e^(2 pi y / step) - 1) M(t),
- *     E = y^2/2 - t log cos(theta/2) + |w| theta,
- * without the second term where Q has one component, or -1 < t < 0: |p e^(t l)| = |p|^(1 + t) |q|^-t (Trefethen and
- * Weideman 2014, theorem 5.1). Right of b, with E_q
- * the mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is at most its value at b times
- * e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise. For t < 0 it is a product of powers
- * of p and q, and u = b - (1 + t) c_p + t c_q with the largest mean c_q of Q.
+ * The error of the rule is theorem 2.9 of docs/proofs/contour.md: with theta = y D < pi at most 2 e^E / (e^(2 pi y /
+ * step) - 1) M(t), E = y^2/2 - t log cos(theta/2) + |w| theta, without the second term where Q has one component, or -1
+ * < t < 0. Right of b, with E_q the mean of Q's means under their weights at b, c_p the largest mean of P, p e^(t l) is
+ * at most its value at b times e^(-u (x-b) - (x-b)^2/2), u = b - c_p - t max(0, c_p - E_q); left of it likewise. For t
+ * < 0 it is a product of powers of p and q, and u = b - (1 + t) c_p + t c_q with the largest mean c_q of Q.
  *
  * Bounded losses. Let P be one component at the lowest mean of Q (or the highest, mirrored), at 0; log q - log of that
  * component is K(x) = l_max - l = log(1 + sum r_j e^(c_j x)), r_j constant, c_j > 0; mu = K', V = K'' are mean and
- * variance of the means of Q under their weights at x. V <= D mu, so that mu <= D K (integrate from -infinity). With
- * pi_j the weights at x, |q(x + i y)|^2 = e^(y^2) q(x)^2 (1 - s),
- *     s = sum over j, k of pi_j pi_k (1 - cos((c_j - c_k) y)) <= min(V y^2, sin^2(theta/2)),
- * and -log(1 - s) / s grows with s: |q(x + i y)|^-t <= e^(-t y^2/2) q(x)^-t e^(t beta K), beta = -log(cos(theta/2))
- * theta^2 / sin^2(theta/2). And |d Im l / dy| = |Re (mean of means at x + i y)| <= mu / cos^2(theta/2): |Im l| <= 2
- * tan(theta/2) K. Where a = beta + 2 (|w|/t) tan(theta/2) <= 1 therefore
+ * variance of the means of Q under their weights at x, mu <= D K. By theorem 2.10 of docs/proofs/contour.md, with beta
+ * = -log(cos(theta/2)) theta^2 / sin^2(theta/2), |Im l| <= 2 tan(theta/2) K and, where a = beta + 2 (|w|/t)
+ * tan(theta/2) <= 1,
  *     integral of |p e^(z l)|(x + i y) dx <= e^(y^2/2 + a t l_max) M((1 - a) t) <= e^(y^2/2 + a H(t)) M(t),
- * H(t) = t l_max - log M(t) (P of mass 1): H is concave and H(0) = 0, so H((1 - a) t) >= (1 - a) H(t). Either part of
+ * H(t) = t l_max - log M(t), concave with H(0) = 0 (P of mass 1). Either part of
  * a is replaced by the former bound where that is less. H(t) <= t K(x) - log P(X <= x) for every x, as K increases. For
  * large t it is far less than t D^2: nodes are as far apart as the Gaussian allows. Where rounding of t l would rule,
  * l - l_max = -K is summed, which has relative accuracy; l_max is in double-double.
  *
- * Decay. For a sign s and y > 0, x -> x + i s y moves the path of integration, and with 0 <= chi <= 1,
+ * Decay (docs/proofs/contour.md, theorem 2.11). For a sign s and y > 0, x -> x + i s y moves the path of integration,
+ * and with 0 <= chi <= 1,
  *     |m(w)| <= 1 - sum g chi + integral of |p e^(t l) chi|(x + i s y) e^(-w Im l) dx / M(t),
  * chi = e^(-(x-x0)^2 / 2 v^2) or 1. Where Im l >= 0 on the path the right side falls with w: it bounds |m| at all
  * larger frequencies. On a cell the log of the integrand has a second derivative of at most
@@ -481,7 +474,7 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
         for (int i = 0; i < bumps; i++)
             best[i] = fp_min(best[i], total[i + before + FP_BUMP_SPAN] + lost + 4e-17 * whole);
     }
-    double bound = fp_max(0.0, 1.0 - kept) + 1e-12;
+    double bound = fp_max(0.0, 1.0 - kept) + 1e-12 + 1.1 * (nodes->moved_weight + nodes->quadrature); /* of the masses */
     for (int i = 0; i < bumps; i++)
         bound += best[i];
     return bound < 1.0 ? bound : 1.0;

@@ -4,9 +4,9 @@
  * Notation of fp_contour_factor_solver.h and fp_log_ratio.h (whose unit and origin are used); x + i y is a point of
  * the plane, d a complex distance from a centre, f_z = p e^(z l), phi = log p + t l, z = t + i w.
  *
- * Discs. Let r_i be the complex responsibilities N_i w_i / p at a centre, g_i and t_i score and precision of component
- * i, a = sum r_i g_i, b = sum r_i t_i. With u_i = (g_i - a) d - (t_i - b) d^2 / 2, sum r_i u_i = 0, so that for |d|
- * <= R
+ * Discs (docs/proofs/contour.md, theorem 2.13). Let r_i be the complex responsibilities N_i w_i / p at a centre, g_i
+ * and t_i score and precision of component i, a = sum r_i g_i, b = sum r_i t_i. With u_i = (g_i - a) d - (t_i - b) d^2
+ * / 2, sum r_i u_i = 0, so that for |d| <= R
  *     p(d) = p e^(a d - b d^2 / 2) (1 + eps),  |eps| <= kappa = sum |r_i| k_i^2 e^(k_i) / 2,
  *     k_i = |g_i - a| R + |t_i - b| R^2 / 2.
  * Where kappa < 1 the density has no zero on the disc, and log p differs from the quadratic by at most
@@ -722,8 +722,9 @@ static inline double fp_contour_several_decay(const fp_contour_factor *factor, d
                 const double margin = 1.0 - size;
                 most = fp_max(most, size + fp_min(0.1, 0.25 * margin));
                 const double rise = (most - size) * (most + size) * (1.0 - 1e-12);
-                const double slow = 1.001 * own.variance + 1e-300, fast = 2.0 * most * (1.001 * own.nodes.spread)
-                    + 1e-300;
+                /* the nodes of few digits may lack the far losses on which the variance rests */
+                const double slow = 1.001 * fp_max(own.variance, factor->variance) + 1e-300;
+                const double fast = 2.0 * most * (1.001 * fp_max(own.nodes.spread, factor->nodes.spread)) + 1e-300;
                 at += fp_max(rise / fast, rise / (at * slow + sqrt(at * at * slow * slow + 2.0 * rise * slow)));
             }
             if (!status)

@@ -80,7 +80,7 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
             if (!h)
                 continue;
             const double r = fp_exp(h->kappa - a->kappa + raise);
-            const double rounding = 4.0 * FP_U * (fabs(h->kappa) + fabs(a->kappa) + fabs(raise) + 2.0);
+            const double rounding = FP_U * (4.0 * (fabs(h->kappa) + fabs(a->kappa) + fabs(raise) + 2.0) + shell->n);
             x += a->count * fp_log1p(r), x_slope += a->count * r / (1.0 + r) * (h->mean - a->mean);
             x_error += a->count * r / (1.0 + r) * (h->kappa_error + a->kappa_error + rounding) * 1.1;
             x_error += tiny ? shell->n * a->count * a->count * fp_exp(top) * r : 0.0; /* of second order */
@@ -100,7 +100,7 @@ FP_INLINE double fp_chernoff_constant(int quantity, double t)
 {
     if (quantity != FP_CONTOUR_DELTA)
         return 0.0;
-    return t * fp_log(t) - (1.0 + t) * fp_log1p(t) + 4.0 * FP_U * (1.0 + t) * (1.0 + fp_log1p(t) + fabs(fp_log(t)));
+    return t * fp_log(t) - (1.0 + t) * fp_log1p(t) + 12.0 * FP_U * (1.0 + t) * (1.0 + fp_log1p(t) + fabs(fp_log(t)));
 }
 
 FP_INLINE double fp_log_payoff(int quantity, double t)
@@ -399,7 +399,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
                 size[j] += count * log_a[j], phase[j] += count * angle_a[j];
                 vague[j] |= !(share < 0.1);
                 relative[j] += (share < 0.1 ? -count * fp_log1p(-share) : 0.0)
-                               + FP_U * count * (4.0 * fabs(log_a[j]) + 4.0 * fabs(angle_a[j]));
+                               + FP_U * count * (4.0 * fabs(log_a[j]) + 4.0 * fabs(angle_a[j]))
+                               + FP_U * (fabs(size[j]) + fabs(phase[j])); /* of the sums over factors */
                 double bound = a->kappa + fp_log(length + wrong_a[j] + 1e-300);
                 if (hollow) {
                     const double apart = hollow->mean - a->mean, angle = angle_h[j] - angle_a[j] + w * apart;
@@ -414,7 +415,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
                     vague[j] |= !(wrong < 0.1 * away);
                     x_re[j] += count * (tiny ? re : 0.5 * log_whole);
                     x_im[j] += count * (tiny ? im : atan2(im, 1.0 + re));
-                    x_wrong[j] += count * (1.2 * wrong / away + 8.0 * FP_U * r)
+                    x_wrong[j] += count * (1.2 * wrong / away + 8.0 * FP_U * r) + FP_U * (fabs(x_re[j]) + fabs(x_im[j]))
                                   + (tiny ? shell->n * count * count * r * r * fp_exp(-raise) : 0.0);
                     const double log_part = hollow->kappa + fp_log(fp_exp(log_h[j]) + wrong_h[j] + 1e-300);
                     bound = fp_log_sum(bound, log_part);

@@ -5,40 +5,16 @@
  * with z_n = t + i n h and period = 2 pi / h,
  *     h/pi Re[ f(z_0)/2 + sum_{n >= 1} f(z_n) ] = sum over integers j of delta(epsilon + j period) e^(t j period),
  *     f(z) = e^(-epsilon z) prod M_i(z)^count_i / (z (z + 1)),
- * by Poisson summation of delta(x) e^(t x), whose transform is f (delta(x) = E[(1 - e^(x - S))^+]). All terms on the
- * right are >= 0, that of j = 0 is delta(epsilon): the sum is an upper bound. Terms j < 0 add at most
- * e^(-t period) / (1 - e^(-t period)), as delta <= 1; terms j > 0 are bounded by Chernoff's bound at some t' > t,
- *     delta(x) <= t'^t' / (1 + t')^(1 + t') prod M_i(t')^count_i e^(-t' x).
+ * whose terms are >= 0, that of j = 0 being delta(epsilon). docs/proofs/contour.md, theorem 2.1 has this and bounds of
+ * the aliases j != 0; docs/proofs/contour.md, theorem 2.2 bounds the terms beyond the last frequency and 2.3 how a
+ * bound of |m| at one frequency bounds it at others; 2.4 the frequencies that are passed by where |m| returns to near
+ * 1, with D(w)^2 = 2 sum count_i (1 - |m_i(w)|^2) the square of a norm and prod |m_i|^count_i <= e^(-D^2 / 4).
  *
- * Cut of the contour. Terms beyond the last frequency W sum to at most prod rho^count / W, rho a bound of |m| for all
- * frequencies >= W. |m|^2 is a characteristic function but for a factor at most 1, so that 1 - |m(n w)|^2 <=
- * n^2 (1 - |m(w)|^2) for whole n (Petrov 1975, lemma I.2 for n = 2, by 1 - cos n x <= n^2 (1 - cos x)): a bound rho of
- * |m| for all frequencies >= V gives 1 - (1 - rho^2) / n^2 for |m|^2 at all frequencies >= V / n.
- *
- * Frequencies that are passed by. Factors with few or no continuous losses do not fall: |m| returns to near 1 whenever
- * w times the differences of the losses are near multiples of 2 pi. Between the returns prod |m|^count is negligible.
- * With X_i the difference of two independent tilted losses of pair i, |m_i(w)|^2 = E e^(i w X_i), and
- *     D(w)^2 = sum count_i E |e^(i w X_i) - 1|^2 = 2 sum count_i (1 - |m_i(w)|^2)
- * is the square of a norm, so that D(v + w) <= D(v) + D(w) by e^(i(v+w)x) - 1 = e^(i v x) (e^(i w x) - 1) + (e^(i v x)
- * - 1); and D(v) <= v sqrt(2 sum count_i var_i), by |e^(i x) - 1| <= |x|, while prod |m_i|^count_i <= e^(-D^2 / 4).
- * One value of D thus bounds all terms within its distance; a step from one return to the next takes few values.
- * Terms n = a .. b - 1 that are at most e^-x t (t + 1) / (n h)^2 add up to e^-x t (t + 1) / h^2 (1/(a-1) - 1/(b-1)).
- *
- * The tail. a(x) = e^x Q(S > x) = -delta'(x) has the transform f (z), with 1 / (z + 1) for 1 / (z (z + 1)); a <= P(S
- * > x), and a(x) <= prod M(t')^count e^(-t' x). The sum of its terms converges slowly, so Q(S > x), which falls, is
- * replaced by its mean over [x - s, x] or [x, x + s], which bound it: the term of z is multiplied by (e^(+-s (z +
- * 1)) - 1) / (+-s (z + 1)), which differs from 1 by at most s |z + 1| and is at most 2.1 / (s |z + 1|); s =
- * FP_CONTOUR_SMOOTHING / (t + 1). Terms beyond W sum to at most prod rho^count (1 + log(2.1 / (s W)) + ...).
- *
- * The lower tail. P(S <= x) = P(-S >= -x), and -S has the moments M(-z): for 0 < t < 1 the sum of
- *     f(z) = e^(x z) prod M_i(-z)^count_i / z
- * equals sum over integers j of P(S <= x - j period) e^(t j period), by Poisson summation of P(S <= -y) e^(t y), the
- * integral of which is E e^(-z S) / z; at a jump, which a factor that falls along the contour excludes, it is the mean
- * of both sides. All terms are >= 0. Terms j < 0 are bounded as above, with P(S <= x) <= the mass of P, terms j > 0 by
- * P(S <= x) <= prod M_i(-t')^count_i e^(t' x), t < t' < 1. P(S <= x) is replaced by its mean over s as the tail is, with
- * z for z + 1. Left of its pole at 0 the kernel 1/z thus sums the other tail, with its own digits. In the code this is a
- * composition of side -1, of the sum -S at -epsilon. That of the reversed pair, whose S is -S, has Q(S >= epsilon) at
- * -epsilon: the tail by t - 1 in (-1, 0), where epsilon is far below the mean of S under P.
+ * The tail a(x) = e^x Q(S > x) has 1 / (z + 1) for 1 / (z (z + 1)); Q(S > x) is replaced by its means over intervals of
+ * length s = FP_CONTOUR_SMOOTHING / (t + 1) (2.5). The lower tail P(S <= x) = P(-S >= -x) has the moments M(-z) and 1 /
+ * z, 0 < t < 1 (2.6): left of its pole at 0 the kernel 1/z sums the other tail, with its own digits. In the code this
+ * is a composition of side -1, of the sum -S at -epsilon. That of the reversed pair, whose S is -S, has Q(S >= epsilon)
+ * at -epsilon: the tail by t - 1 in (-1, 0), where epsilon is far below the mean of S under P.
  *
  * Tables. The terms at one t serve all epsilons whose saddle point is near: t is taken from a grid t_i, of which the
  * curvature of the exponent at the saddle point says how dense it must be. The result at an epsilon depends on the
@@ -57,7 +33,7 @@
 #define FP_CONTOUR_KEPT (1 << 21) /* and of all tables: 84 MB */
 #define FP_CONTOUR_WORK 4e8 /* nodes times frequencies of a table */
 /* bound: none - exponent of the error aimed at by the search of t and by Chernoff's bound, which adds what it errs by
- * */
+ */
 #define FP_CONTOUR_SEARCH_AIM 20.0
 /* bound: none - log of what an error of quadrature may be multiplied by before the aim is raised */
 #define FP_CONTOUR_SPARE 14.0
@@ -169,11 +145,13 @@ static inline int fp_composition_make(fp_composition *c, int n, fp_contour_facto
     memset(c, 0, sizeof *c);
     c->n = n, c->cut = cut, c->factors = factors, c->side = side, c->largest_t = side > 0 ? INFINITY : 1.0;
     c->saddle[0] = NAN, c->work = FP_CONTOUR_WORK, c->first_slot = FP_SLOTS, c->last_slot = -1;
+    double sizes = 0.0;
     for (int i = 0; i < n; i++) {
         c->largest_t = fp_min(c->largest_t, side > 0 ? factors[i].largest_t : factors[i].both_sides);
         c->log_mass += factors[i].count * factors[i].log_mass;
+        sizes += factors[i].count * fabs(factors[i].log_mass);
     }
-    c->log_mass += 1e-15 * fabs(c->log_mass);
+    c->log_mass += FP_U * (n + 8.0) * sizes; /* log_mass is right to 5 units */
     c->slots = calloc(FP_SLOTS, sizeof *c->slots);
     c->ladder = malloc(sizeof(double) * FP_CONTOUR_LADDER * (size_t)n);
     if (c->slots && c->ladder)
@@ -338,7 +316,7 @@ static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table
         table->chernoff_t[table->chernoffs] = other;
         table->chernoff[table->chernoffs][FP_CONTOUR_TAIL] = whole;
         const double least_delta = other * fp_log(other) - (1.0 + other) * fp_log1p(other)
-            + 4.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
+            + 12.0 * FP_U * (1.0 + other) * (1.0 + fp_log1p(other));
         table->chernoff[table->chernoffs++][FP_CONTOUR_DELTA] = whole + (c->side > 0 ? least_delta : 0.0);
         const double here = whole - other * table->centre;
         if (here > least + 10.0 || here < enough - 100.0)
@@ -380,7 +358,9 @@ static inline double fp_contour_rest(fp_composition *c, double w, double enough)
         for (int power = 0; power < 10 && sum + best > enough; power++) {
             const double times = (double)(1 << power), rho = fp_contour_ladder(c, i, w * times);
             const double lost = (1.0 - rho) * (1.0 + rho) / (times * times);
-            best = fp_min(best, 0.5 * count * fp_log1p(-fp_min(lost, 1.0 - 1e-300)) * (1.0 - 1e-12));
+            /* 1 - rho^2 would lose a small rho, and be 1 where it is below 1e-8 */
+            const double log_bound = power ? 0.5 * fp_log1p(-lost) : fp_log(rho + 1e-300);
+            best = fp_min(best, count * log_bound * (1.0 - 1e-12 - FP_U * c->n));
             if (rho < 1e-3)
                 break;
         }
@@ -674,7 +654,8 @@ static inline int fp_contour_table_fill(fp_composition *c, fp_contour_table *tab
                 relative[j] += wrong[j] < 0.1 * size ? -count * fp_log1p(-wrong[j] / size) : 0.0;
                 vague[j] |= !(wrong[j] < 0.1 * size);
                 log_above[j] += count * fp_log(size + wrong[j] + 1e-300);
-                relative[j] += 4.0 * FP_U * count * (fabs(log_m[j]) + fabs(angle_m[j]));
+                relative[j] += 4.0 * FP_U * count * (fabs(log_m[j]) + fabs(angle_m[j]))
+                               + FP_U * (fabs(log_size[j]) + fabs(phase[j])); /* of the sums over factors */
             }
         }
         if (n + FP_CONTOUR_AT_ONCE > capacity) {

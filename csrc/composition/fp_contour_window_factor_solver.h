@@ -209,7 +209,8 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
     double kept = 0.0;
     for (int i = 0; i < part->bumps; i++)
         kept += part->mass[i] - best[i];
-    return fp_min(whole_best, fp_max(0.0, 1.0 - kept * (1.0 - 1e-12)) + 1e-13);
+    const double masses = 1.1 * (factor->nodes.moved_weight + factor->nodes.quadrature); /* their error */
+    return fp_min(whole_best, fp_max(0.0, 1.0 - kept * (1.0 - 1e-12)) + 1e-13 + masses);
 }
 
 static const fp_contour_kind fp_contour_window_kind = {fp_window_build, fp_contour_nodes_moments, fp_window_decay};

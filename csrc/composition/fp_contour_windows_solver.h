@@ -2,10 +2,10 @@
  *
  * Notation of fp_contour_solver.h and fp_contour_shells_solver.h. For a pair with one Gaussian Q = N(0, 1) and all
  * means of P in [0, D] (mirrored where they are in [-D, 0]) the loss l(x) increases, and chi_i is the product of
- * Phi((b_j - x) / v_j), j <= i, so that H is p chi_(i-1) Phi((x - b_i) / v_i). As Phi is an integral of Gaussian
- * densities, |Phi(u + i e)| <= e^(e^2/2) Phi(u), and, as Phi' = phi, |Phi(u + i e)| <= Phi(u) + e e^(e^2/2) phi(u),
- * which for u >= d >= 0 is at most (1 + 0.8 e e^((e^2 - d^2)/2)) Phi(u). With r(x, y) the product of the lesser of
- * these factors, theta = y D < pi, z = t + i w, f_t = p chi e^(t l),
+ * Phi((b_j - x) / v_j), j <= i (docs/proofs/contour.md, theorem 2.12), so that H is p chi_(i-1) Phi((x - b_i) / v_i).
+ * As Phi is an integral of Gaussian densities, |Phi(u + i e)| <= e^(e^2/2) Phi(u), and, as Phi' = phi, |Phi(u + i e)|
+ * <= Phi(u) + e e^(e^2/2) phi(u), which for u >= d >= 0 is at most (1 + 0.8 e e^((e^2 - d^2)/2)) Phi(u). With r(x, y)
+ * the product of the lesser of these factors, theta = y D < pi, z = t + i w, f_t = p chi e^(t l),
  *     |(p chi e^(z l))(x + i y)| <= e^(y^2/2) r(x, y) f_t(x) e^(-w phi(x)),
  * phi(x) = Im l(x + i y) = arg of a sum of weights >= 0 with phases in [0, theta]: phi >= 0, and phi increases with x,
  * as Im of (log sum u_j)' is the sum over pairs of |u_i| |u_j| (c_i - c_j) sin((c_i - c_j) y) / |sum u_j|^2.

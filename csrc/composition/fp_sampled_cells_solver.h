@@ -1,17 +1,18 @@
 /* Tables of compositions of Poisson-sampled Gaussians: delta at epsilon, and epsilon at delta, of many cells.
  *
  * Notation of fp_contour_solver.h. A cell is sigma, rate, count and a target; its pair is P = (1 - q) N(0, sigma^2) + q
- * N(1, sigma^2) against Q = N(0, sigma^2), the removal of a record, and Q against P, its addition; delta is the larger of
- * both. Cells of one pair are neighbours: they share the moments of one release, and those of one count share tables.
+ * N(1, sigma^2) against Q = N(0, sigma^2), the removal of a record, and Q against P, its addition; delta is the larger
+ * of both. Cells of one pair are neighbours: they share the moments of one release, and those of one count share
+ * tables.
  *
- * Weights. The double w next to 1 - q has the relative error g = |w + q - 1| / (1 - q), whose numerator is a double. With
- * s = count g (1 + 1e-3), by the head of fastpriv/composition/engines.py,
+ * Weights. The double w next to 1 - q has the relative error g = |w + q - 1| / (1 - q), whose numerator is a double.
+ * With s = count g (1 + 1e-3), by the head of fastpriv/composition/engines.py,
  *     e^-s delta'(epsilon + s) <= delta(epsilon) <= e^s delta'(epsilon - s),
  * delta' that of the doubles; below 0 delta'(-x) <= delta'(0) + x.
  *
- * Upper bounds. Chernoff's bound of delta, delta(x) <= t^t / (1 + t)^(1 + t) M(t)^count e^(-t x), holds for every t > 0
- * and real x. Its logarithm is h(t) - t x with a convex h, so that the best t is where h'(t) = x; the x at which it is a
- * target d is (h(t) - d) / t, least where h'(t) = x.
+ * Upper bounds (docs/proofs/sampled_tables.md, theorem 11.2). Chernoff's bound of delta, delta(x) <= t^t / (1 + t)^(1 +
+ * t) M(t)^count e^(-t x), holds for every t > 0 and real x. Its logarithm is h(t) - t x with a convex h, so that the
+ * best t is where h'(t) = x; the x at which it is a target d is (h(t) - d) / t, least where h'(t) = x.
  *
  * Epsilon of the worse direction is the larger of both epsilons. A direction whose Chernoff bound is below the other's
  * lower bound is not summed.
@@ -298,8 +299,8 @@ static inline int fp_sampled_cell(fp_cell_side sides[2], int quantity, double ta
     return fp_stop_requested(stop, 4096);
 }
 
-/* Cells of one sigma, rate and count are neighbours; 0 < rate < 1, 0 < sigma < infinity, count >= 1. `done` of them were
- * done before. */
+/* Cells of one sigma, rate and count are neighbours; 0 < rate < 1, 0 < sigma < infinity, count >= 1. `done` of them
+ * were done before. */
 static inline int fp_sampled_cells(ptrdiff_t n, const double *sigma, const double *rate, const double *count,
                                    const double *target, const double *rounding, int quantity, int only_upper,
                                    fp_contour_answer *out, fp_stop_token *stop)

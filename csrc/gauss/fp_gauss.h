@@ -21,11 +21,12 @@
  * part, of at most 2^-52 of the first: to first order c is (epsilon + epsilon_low - 2 c r_low) / (2 r), and what is
  * left is below 2^-104 of c; the Mills ratios, which have no such amplification, take r and epsilon alone.
  *
- * Accuracy (tests/kernels/test_gaussian_mechanism.py): delta to 4e-15 relative where it is a normal number, log delta
- * to 4e-15 relative down to the most negative double.
+ * Accuracy: the constants below, proved by tools/proofs (docs/proofs/gaussian.md, theorem 1.2). Tests find 4e-15 of
+ * delta where it is a normal number, and of log delta down to the most negative double
+ * (tests/kernels/test_gaussian_mechanism.py).
  */
-/* bounds: proved by proofs/tables - the polynomial F of the Mills ratio (mills_series), to 6.1e-17 relative: 2e-17 of
- * the fit, and rounded coefficients */
+/* bounds: proved by proofs/tables - the polynomial F of the Mills ratio (mills_series), to 6.1e-17 relative, and its
+ * slope to 1.6e-16 relative: 2e-17 of the fit, and rounded coefficients */
 #ifndef FP_GAUSS_H
 #define FP_GAUSS_H
 
@@ -136,12 +137,18 @@ FP_INLINE double fp_gaussian_log_delta(double r, double epsilon)
  * second phi(a) (1 - epsilon / (2 r^2)).  The true r is within 1.12e-16 r of its rounding, where b < 1e6 phi(a) changes
  * by less than 2e-4 of itself, and 1.2e-16 covers both.  Outside the plain settings `lower` is NaN: the caller takes
  * the curve at the doubles beside r.  An epsilon that is negative or NaN is not plain either. */
-/* bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta, log
- * delta */
+/* bound: proved by proofs/gaussian - relative error of delta, at most 3.5e-15 */
 #define FP_GAUSS_RELATIVE 4e-15
+/* bound: proved by proofs/gaussian - error of log delta where a >= -1/2: 2.9e-15 and 5.6e-16 of it */
+#define FP_GAUSS_LOG_ERROR 3e-15
+/* bound: proved - the second of these, with the rounding of each end */
+#define FP_GAUSS_LOG_RELATIVE 7e-16
+/* bound: proved by proofs/gaussian - error of log delta where a < -1/2, at most 7.6e-15 of it */
+#define FP_GAUSS_LOG_BULK 8e-15
 /* bound: proved - rounding of r, by the note above */
 #define FP_GAUSS_ROUNDED (2.0 * FP_INV_SQRT_2PI * 1.2e-16)
-/* bound: tested by enclosures/test_gaussian_blocks - absolute error of results that are subnormal */
+/* bound: proved - four units of 2^-1074: of results that are subnormal the last product loses half a unit, and the
+ * exponential one, of which a >= 37 takes the hundredth part */
 #define FP_GAUSS_LEAST 2e-323
 
 typedef struct {
@@ -174,8 +181,8 @@ FP_INLINE fp_gauss_bounded fp_gaussian_log_delta_bounded(double r, double epsilo
     const double square = p.is_bulk ? 0.0 : p.a * (0.5 * p.a + p.a_low);
     const double value = fp_gauss_limits(r, epsilon, fp_log_two(y, rounded) - p.log_scale - square, -HUGE_VAL, 0.0);
     const double slope = r * p.scale * (p.is_bulk ? density : 1.0) / y; /* r phi(a) / delta, but for sqrt(2 pi) */
-    const double error = FP_GAUSS_RELATIVE * -value + FP_GAUSS_ROUNDED * slope + FP_GAUSS_LEAST;
-    const double high = value + error;
+    const double of_log = p.is_bulk ? FP_GAUSS_LOG_BULK * -value : FP_GAUSS_LOG_ERROR + FP_GAUSS_LOG_RELATIVE * -value;
+    const double error = of_log + FP_GAUSS_ROUNDED * slope + FP_GAUSS_LEAST, high = value + error;
     const fp_gauss_bounded out = {
         value, fp_gauss_is_regular(r, epsilon) ? value - error : NAN, high < 0.0 ? high : 0.0};
     return out;

@@ -52,8 +52,9 @@
 #define FP_TWO_POINTS_SMALLEST_R 1e-300
 /* bound: proved - stands for u = -inf: e^u underflows */
 #define FP_TWO_POINTS_ALL -1e4
-/* bound: tested by kernels/test_two_points - relative error of h and of log h, u and r being exact; three times as
- * much where u < 0 */
+/* bound: proved - relative error of h, u and r being exact, and of log h but for half as much: delta, with 8 units of
+ * 2^-53 more for the second parts of r and u, which the Mills ratios do without; where u < 0 three times as much serves
+ * 1 - e^u + e^u h(-u), or 1 - h = e^u (1 - h(-u)), of which h(-u) leaves 0.31 (docs/proofs/gaussian.md, theorem 1.3) */
 #define FP_TWO_POINTS_RELATIVE 6e-15
 
 /* The weights, scaled; `first` is the point to be tried first. */
@@ -303,7 +304,8 @@ FP_INLINE fp_gauss_bounded fp_two_points_log(const fp_two_points_parts *h, doubl
                                        is_lifted ? 60.0 : 0.0);
     const double log_share = share - (is_tail ? p.log_scale + p.a * (0.5 * p.a + p.a_low) : 0.0);
     const double log_mass = fp_log_lifted(mass, mass_low, FP_WEIGHT_SCALE_LOG2), value = log_mass + log_share;
-    const double error = h->error * fabs(log_share) + h->error_of_u + mass_error
+    const double of_log = is_tail ? h->error + 1e-15 * fabs(log_share) : 1.5 * h->error * fabs(log_share);
+    const double error = of_log + h->error_of_u + mass_error
                          + 1e-15 * (fabs(log_mass) + fabs(value)) + FP_GAUSS_LEAST;
     const double bottom = h->below * (-0.51 * h->below), top = h->below * (-0.49 * h->below);
     const double least = h->least > 0.0 ? fp_log(h->least) : -HUGE_VAL;

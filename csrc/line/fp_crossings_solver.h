@@ -3,10 +3,10 @@
  * Every piece has knots, points with L and L'; between two of them inverse Hermite interpolation gives a start, and
  * Newton steps follow. From x with |L(x) - eps| = |f| the last step d = -f / L'(x) is not evaluated again: with B a
  * bound of |L''| between x and x + d, |L(x + d) - eps| <= D = error of L + error of L' |d| + B d^2 / 2 and the rounding
- * of x + d. L'' = (Var_p g - E_p t) - (Var_q g - E_q t) with |g| at most G(x) + |d| max t, so B = (G + |d| max t)^2 +
- * max t, and a little more for what lies behind x + d. With |L'(x + d)| >= l and 4 B D <= l^2 the slope keeps half its size up to the crossing, which is at most 2 D /
- * l away; the crossing lies in the piece if these points do. What is lost by using x + d for the crossing is at most 2
- * D / l times the largest e^eps q there times expm1(D). Nothing depends on the other crossings, nor on their order. */
+ * of x + d (docs/proofs/monotone_pieces.md, theorem 3.4). With |L'(x + d)| >= l and 4 B D <= l^2 the crossing is at
+ * most 2 D / l away; the crossing lies in the piece if these points do. What is lost by using x + d for the crossing is
+ * at most 2 D / l times the largest e^eps q there times expm1(D). Nothing depends on the other crossings, nor on their
+ * order. */
 /* bounds: tested by enclosures/test_hockey_stick - margins of the loss by a crossing */
 
 #define FP_KNOTS 8 /* of a piece; that many more for each infinite end */

@@ -1,10 +1,11 @@
 /* Bounds of a hockey-stick divergence that need neither crossings nor integrals, which close every computation of one.
  *
- * Notation. a = e^eps; P = sum_i w_i N(m_i, s_i^2) and Q = sum_j v_j N(n_j, t_j^2), of any mass.
+ * Notation (docs/proofs/monotone_pieces.md, theorem 3.7). a = e^eps; P = sum_i w_i N(m_i, s_i^2) and Q = sum_j v_j
+ * N(n_j, t_j^2), of any mass.
  *
- * Lower bounds, by data processing: a divergence is at least that of the masses of cells that cover the line, H at least
- * the sum of (P(c) - a Q(c))^+. The cells end at m - 3 s and m + 3 s for the narrowest component (m, s) of both mixtures.
- * These ends are relative to its mean, so that no component is too narrow to be seen.
+ * Lower bounds, by data processing: a divergence is at least that of the masses of cells that cover the line, H at
+ * least the sum of (P(c) - a Q(c))^+. The cells end at m - 3 s and m + 3 s for the narrowest component (m, s) of both
+ * mixtures. These ends are relative to its mean, so that no component is too narrow to be seen.
  *
  * Upper bound of H, by affinity: H = P(R) - integral of min(p, a q). By Cauchy's inequality, with B the integral of
  * sqrt(p q), a B^2 is at most that integral times that of max(p, a q), which is at most P(R) + a Q(R); and again by

@@ -1,7 +1,8 @@
 /* Bounds of KL, Jensen-Shannon and Renyi divergences that need no integral, which close every computation of one.
  *
- * Notation of fp_integrand.h and fp_elementary_bounds.h: P and Q have mass 1, a is the order, b = a - 1 > -1, and b = 0
- * stands for KL. chi^2 = e^(D_2) - 1 and the Hellinger affinity e^(-D_(1/2) / 2) are the orders 2 and 1/2.
+ * docs/proofs/quadrature.md, theorem 4.6 has the derivations. Notation of fp_integrand.h and fp_elementary_bounds.h: P
+ * and Q have mass 1, a is the order, b = a - 1 > -1, and b = 0 stands for KL. chi^2 = e^(D_2) - 1 and the Hellinger
+ * affinity e^(-D_(1/2) / 2) are the orders 2 and 1/2.
  *
  * Lower bounds, by data processing: with S_c the integrand of fp_integrand.h for the masses p and q of a cell in the
  * place of densities, D >= log1p(b S) / b with S the sum of S_c >= 0 over cells (S itself for KL and JS), and for b < 0

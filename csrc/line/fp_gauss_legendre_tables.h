@@ -1,6 +1,6 @@
 /* Nodes and weights of the Gauss-Legendre rules on [-1, 1] with 8, 16, 24 and 32 points, correctly rounded;
  * a tail is what rounding took from its node. */
-/* bounds: tested by kernels/test_bound_constants - nodes, weights and what rounding took from them */
+/* bounds: proved by proofs/tables - a node with its tail to 1.3e-32 of itself, a weight to 1.2e-16 of itself */
 #ifndef FP_GAUSS_LEGENDRE_TABLES_H
 #define FP_GAUSS_LEGENDRE_TABLES_H
 

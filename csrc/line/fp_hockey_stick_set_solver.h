@@ -1,8 +1,9 @@
 /* The set E on which p > e^eps q, from the monotone pieces of L, and a bound of what it may lack; included once per
- * instruction set. H_{e^eps}(P||Q) = integral of (p - e^eps q)^+ = sup_E P(E) - e^eps Q(E), so any set E gives the
- * lower bound P(E) - e^eps Q(E). E is the union of the pieces on which L > eps is proved, cut at computed
- * crossings. It lacks at most the integral of |p - e^eps q| over the enclosures of the crossings and over the
- * pieces whose enclosure contains eps: the loss below, which is of second order in the width of the enclosures. */
+ * instruction set (docs/proofs/monotone_pieces.md, theorem 3.1). H_{e^eps}(P||Q) = integral of (p - e^eps q)^+ = sup_E
+ * P(E) - e^eps Q(E), so any set E gives the lower bound P(E) - e^eps Q(E). E is the union of the pieces on which L >
+ * eps is proved, cut at computed crossings. It lacks at most the integral of |p - e^eps q| over the enclosures of the
+ * crossings and over the pieces whose enclosure contains eps: the loss below, which is of second order in the width of
+ * the enclosures. */
 /* bounds: tested by enclosures/test_hockey_stick - error of log p - log q in double-doubles, of crossings found
  * with it, and of loss in logarithms */
 

@@ -1,7 +1,8 @@
 /* The integrands whose integrals over the line are the divergences of two densities p and q.
  *
  * Notation: lp = log p, lq = log q, l = lp - lq; dp, dq, dl bounds of the absolute errors of these three; u = 2^-53.
- * Every integrand is written so that a small divergence costs no digits: with kappa(x) = e^x - 1 - x >= 0,
+ * theorem 4.3 of docs/proofs/quadrature.md. Every integrand is written so that a small divergence costs no digits: with
+ * kappa(x) = e^x - 1 - x >= 0,
  *   KL(P||Q)         integral of p kappa(-l)                       (p (l - 1) + q away from l = 0)
  *   JS(P, Q)         integral of m phi(t), m = (p + q)/2, t = tanh(l/2), phi(t) = t atanh(t) + log1p(-t^2)/2
  *   h(P)             integral of -p lp

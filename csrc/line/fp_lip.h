@@ -6,24 +6,12 @@
  * H_e(P||Q) = sup_E P(E) - e^e Q(E).  By Ngo, Oestman and Graell i Amat, On local mutual-information privacy, eq. (6),
  *     delta(e) = max over a of max{H_e(M||N_a), e^-e H_e(N_a||M)}.
  *
- * 1. The log-ratio f(t) = log M/N_a = log sum w_i exp(d_i t - d_i^2 / 2) is convex, and f(0) <= 0.  Hence {f > e} is
- *    two tails, t > t_R and t < t_L with t_L <= 0 <= t_R.
- * 2. The second divergence is never the larger: H_e(N_a||M) <= H_e(M||N_a) for e >= 0.  Under N_a let F be the
- *    distribution function of f.  Sublevel sets of f are intervals, and by Ehrhard's inequality Phi^-1(F) is concave,
- * so f is distributed as a convex increasing function g of a standard normal variable.  Let l(z) = s z - s^2 / 2 with
- *    s such that E(e^-e - e^l)^+ = E(e^-e - e^g)^+.  Put(k) = E(k - e^g)^+ - E(k - e^l)^+ tends to 0 at both ends, as
- *    both means are 1, and its slope is the difference of two distribution functions.  g - l is convex, so that the
- *    slope has the signs -, +, - or a part of this pattern, and Put(e^-e) = 0 implies Put(e^e) >= 0.  Hence
- *    H_e(M||N_a) = 1 - e^e + E(e^e - e^g)^+ is at least that of l, which is e^e E(e^-e - e^l)^+ = H_e(N_a||M).
- * 3. Right(a), what t > t_R contributes, falls as a grows, and Left(a) rises: for y > a > a', N_a(y) >= N_a'(y), and
- *    M <= e^e N_a at y = a.  Hence H_e(M||N_a) <= Left(u) + Right(l) for every atom a from l to u.
- * 4. M >= w_a N_a, hence H_e(M||N_a) <= 1 - w_a.
- * Runs of atoms are halved until 3 or 4 proves that none of them exceeds the best one found.
- *
- * Any t gives the lower bound sum w_i Phi(d_i - t) - e^e Phi(-t) of Right(a).  With |f(t) - e| <= r it lacks at most
- * (e^r - 1) e^e phi(s) |t - t_R|, s between t and t_R.  By convexity |t - t_R| <= r t / (e - r - f(0)); and since f''
- * is a variance of d, at most D^2 with D = max |d_i|, |t - t_R| <= 2 r / f'(t) where 4 r D^2 <=
- * f'(t)^2. */
+ * docs/proofs/lip.md, theorem 5.1: f(t) = log M/N_a is convex and f(0) <= 0, so that {f > e} is t > t_R and t < t_L
+ * with t_L <= 0 <= t_R. docs/proofs/lip.md, theorem 5.2: the second divergence is never the larger one.
+ * docs/proofs/lip.md, theorem 5.3: with Right(a), Left(a) what the two tails contribute, H_e(M||N_a) <= Left(u) +
+ * Right(l) for every atom a from l to u, and <= 1 - w_a. Runs of atoms are halved until one of these proves that none
+ * of them exceeds the best one found. docs/proofs/lip.md, theorem 5.4: any t gives a lower bound of Right(a), which
+ * lacks little near t_R. */
 /* bounds: none - the scale of lengths below which nothing is computed but 1 - min w */
 #ifndef FP_LIP_H
 #define FP_LIP_H

@@ -1,7 +1,8 @@
 /* Partition of the line into pieces on which L = log p/q is proved monotone; included once per instruction set. On
  * |d| <= R around x the analysis of fp_log_ratio_on_disc gives L' = l1 + l2 d + sum_{n>=3} n c_n d^{n-1} with |c_n|
- * <= M / R^n (Cauchy). With t = |d| / R the remainder of L' is at most M/R (1/(1-t)^2 - 1 - 2t) <= 8 M t^2 / R for
- * t <= 1/2, and that of L'' at most M/R^2 (2/(1-t)^3 - 2). A cell is decided when L' or L'' keeps its sign on it. */
+ * <= M / R^n (docs/proofs/monotone_pieces.md, theorem 3.2). With t = |d| / R the remainder of L' is at most 8 M t^2 / R
+ * for t <= 1/2, and that of L'' at most M/R^2 (2/(1-t)^3 - 2). A cell is decided when L' or L'' keeps its sign on it.
+ */
 /* bounds: tested by enclosures/test_hockey_stick - slack of tails and remainders, by which signs of L' are held to
  * be proved */
 
@@ -162,8 +163,8 @@ static int FP_NAME(fp_pieces_append_monotone)(fp_pieces *out, double left, doubl
 }
 
 /* The search for the flat part of a run on which the slope is monotone with direction `sign`: for a zero of the slope,
- * by Illinois steps on computed values, then on both sides of it for the nearest point found where the sign of the slope
- * is proved, or the end of the run. */
+ * by Illinois steps on computed values, then on both sides of it for the nearest point found where the sign of the
+ * slope is proved, or the end of the run. */
 typedef struct {
     double x; /* the next point */
     double left, right, low, high, f_low, f_high, x_before, f_before, secant,

@@ -10,9 +10,8 @@
  *
  * w_0 and v_0 are the weights at 0.  No term is negative: the constant at 0 is exchanged for the sum at the crossing.
  *
- * The error of z.  For any z the sum is exactly H with G = sum c_i e^{u_i(z)} in the place of B, and H is convex in B
- * with the slope -Phi(-z), or a Phi(z).  The tangent takes (B - G) back, and the rest is at most |B - G| times the
- * change of the slope: (log G)' >= min r_i, so z moves by |log(B / G)| / min r_i at most.  No sign has to be proved. */
+ * For any z both are exact with sum c_i e^{u_i(z)} in the place of B; the tangent takes the difference back, and what
+ * is left is of second order: docs/proofs/monotone_pieces.md, theorem 3.6. No sign has to be proved. */
 /* bounds: proved - rounding of powers, of their sum and of the tangent, a few units of 2^-53 each; thresholds for
  * choosing the general path */
 

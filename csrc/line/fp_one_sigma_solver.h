@@ -4,9 +4,9 @@
  * of P and Q at c_i, d_i = w_i - v_i, R the range of the means, N_i the density of N(c_i, 1), p = sum w_i N_i, q
  * likewise. z = x + i y, theta = y R < pi, l = log(p/q), W = p/q - 1, order a, b = a - 1.
  *
- * The rule. If f is analytic for |Im z| <= y and vanishes at infinity there, then h sum f(k h) differs from the integral
- * of f by at most 2 M / (e^(2 pi y / h) - 1), where M bounds the integral of |f(x + i y)| over x on both edges of the
- * strip (Trefethen and Weideman 2014, theorem 5.1).
+ * The rule (docs/proofs/quadrature.md, theorem 4.4; nodes left out: 4.5). If f is analytic for |Im z| <= y and vanishes
+ * at infinity there, then h sum f(k h) differs from the integral of f by at most 2 M / (e^(2 pi y / h) - 1), where M
+ * bounds the integral of |f(x + i y)| over x on both edges of the strip (Trefethen and Weideman 2014, theorem 5.1).
  *
  * In the strip. N_i(z) = N_i(x) e^(y^2/2) e^(i (c_i - x) y). The phases of the components differ by theta at most, so
  * that for any weights >= 0, u the sum of weighted N_i,
@@ -30,8 +30,9 @@
  * With g_i the least e^((c_i - c_j)^2) / v_j over j, N_i^2 / q <= g_i N(2 c_i - c_j, 1), so that by the inequality of
  * Cauchy and Schwarz G = (sum |d_i| sqrt(g_i))^2. y is at most sqrt(2 log(1/accuracy)) and theta = 7 pi / 8.
  *
- * Nodes left out. f >= 0 is bounded by functions that fall beyond the outermost nodes, so that the sum over what is left
- * out is at most their integral: with L the distance of the last node from the centres named and Phi(-L) <= phi(L) / L,
+ * Nodes left out. f >= 0 is bounded by functions that fall beyond the outermost nodes, so that the sum over what is
+ * left out is at most their integral: with L the distance of the last node from the centres named and Phi(-L) <= phi(L)
+ * / L,
  *     KL             Delta^2 / q: G Phi(-L), centres 2 c_i - c_j; or p max(l, 0) + q at a distance u from the means,
  *                    at most 2 phi(u) (1 - log v_r + R (u + R)), v_r the largest: 2 phi(L) ((1 - log v_r + R^2)/L + R)
  *     JS             the same with sum d_i^2 / (2 (w_i + v_i)) Phi(-L), centres c_i, or G / 2
@@ -266,7 +267,8 @@ static inline double fp_trapezoid_tail(const fp_trapezoid *w, double d, double e
     }
 }
 
-/* The distance outside of an end from which the tail is below e^log_wanted; `extra` is that of the centres beyond it. */
+/* The distance outside of an end from which the tail is below e^log_wanted; `extra` is that of the centres beyond it.
+ */
 static inline double fp_trapezoid_reach(const fp_trapezoid *w, double extra, double log_wanted)
 {
     double low = 2.0, high = extra + 8.0;

@@ -3,7 +3,8 @@
  * Notation: component i has log density e_i(x) = c_i - t_i^2 / 2, t_i = (x - m_i) / s_i, c_i = log(w_i / s_i) -
  * log(2 pi) / 2; r_i = e^(e_i(x0)) / p(x0) are the responsibilities at the centre, d = x - x0.
  *
- * Let alpha = sum r_i e_i'(x0), beta = sum r_i / s_i^2 (any numbers would do). For complex |d| <= R
+ * theorem 4.2 of docs/proofs/quadrature.md. Let alpha = sum r_i e_i'(x0), beta = sum r_i / s_i^2 (any numbers would
+ * do). For complex |d| <= R
  *     p(x0 + d) = p(x0) e^(alpha d - beta d^2 / 2) (1 + eps(d)),
  *     |eps(d)| <= kappa = sum r_i e^(g_i) - 1,   g_i = |e_i'(x0) - alpha| R + |1 / s_i^2 - beta| R^2 / 2,
  * because |e^z - 1| <= e^|z| - 1. If kappa < 1 the density has no zero in the disk, log p is analytic there and differs

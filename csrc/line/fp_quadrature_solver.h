@@ -6,9 +6,8 @@
  * own (fp_panel.h); where one of p and q is below e^-FP_NEGLECTED of the other on all of a panel, the other alone is
  * integrated, the integrand's limit.  A panel is analysed at its centre: fp_panel.h bounds p, q and log(p/q)
  * on the ellipse with foci x0 +- h and semi-axes h (rho +- 1/rho) / 2, hence the modulus M of the integrand.  The
- * N-point Gauss-Legendre rule then errs by at most (64/15) M h rho^(-2N) / (1 - rho^-2): it is exact for T_k, k < 2N,
- * and zero for odd k; it errs by at most 2 + 2/(k^2 - 1) <= 32/15 on T_k; the Chebyshev coefficients are at most 2 M
- * rho^-k (Rabinowitz 1969; Trefethen, Approximation Theory and Practice, theorems 8.1 and 19.3).  The smallest of
+ * N-point Gauss-Legendre rule then errs by at most (64/15) M h rho^(-2N) / (1 - rho^-2): docs/proofs/quadrature.md,
+ * theorem 4.1. The smallest of
  * four rules that meets the target is used; a panel that none serves is halved.
  */
 /* bounds: tested by enclosures/test_integrals - rounding of panels' sums and of bounds in logarithms; truncation
@@ -258,8 +257,8 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
 }
 
 /* Where one input r has nearly all of the prior and of q, delta = (q - N_r) / N_r is at most D = sum over the others of
- * pi_j (|N_j / N_r| + 1) on the ellipse, and its term |pi_r N_r (delta - log(1 + delta))| at most D^2 |q| / (2 (1 - D)^2),
- * 2 D^2 |q| for D <= 1/2: the integrand is as small as the prior of the others. */
+ * pi_j (|N_j / N_r| + 1) on the ellipse, and its term |pi_r N_r (delta - log(1 + delta))| at most D^2 |q| / (2 (1 -
+ * D)^2), 2 D^2 |q| for D <= 1/2: the integrand is as small as the prior of the others. */
 static inline double fp_log_modulus_information(fp_integral *w, double log_q, double radius, double lost)
 {
     const fp_local_mixture *side = &w->side_q;

@@ -27,7 +27,8 @@
 /* bound: proved - e^epsilon p is below 1e-98 from there on: the curves differ from their limits by less than an ulp */
 #define FP_LMIP_EPSILON_CAP 6.0
 
-/* bound: tested by kernels/test_lmip_accuracy - a smaller mu counts as this one: the safe side */
+/* bound: proved - a smaller mu counts as this one: delta, a maximum over what mu allows, rises with mu, and the lower
+ * bound is 0 there */
 #define FP_LMIP_LEAST 1e-300
 
 enum { FP_LMIP_BLOCK = 64, FP_LMIP_STEPS = 40 };

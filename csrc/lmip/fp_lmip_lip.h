@@ -66,7 +66,7 @@ typedef struct {
 
 /* for epsilon = 0 a small delta is the root of m (1-pi) / (2 pi), whose square must not be subnormal: a smaller m
  * counts as this over 1-pi, the safe side */
-/* bound: tested by kernels/test_lmip_accuracy - a smaller mu (1 - pi) counts as this one: the safe side */
+/* bound: proved - a smaller mu (1 - pi) counts as this one: delta rises with mu, and the lower bound is 0 there */
 #define FP_LMIP_LEAST_SPREAD 1e-306
 
 FP_INLINE fp_lmip_atom fp_lmip_atom_of(double information, double epsilon, double pi)

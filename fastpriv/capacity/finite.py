@@ -10,8 +10,8 @@ and holds whatever p the solver found (``interior_point``, csrc/channel/fp_capac
 of known structure first.
 """
 
-# bounds: tested by enclosures/test_discrete_capacity - rounding of small channels, and underflow; the rest are
-#    limits of rtol
+# bounds: proved - a sum over factors: a product each, one sum that is rounded once, and the end; the rest are limits of
+#    rtol
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ Then I(p) = sum of p_d K_d holds without the term for a rounded q. The best p is
 |x| is about 2^-14; Newton steps K_d = lambda on its support do the rest, with the matrix E E^T, E = e / sqrt(q).
 """
 
-# bounds: tested by enclosures/test_discrete_capacity - rounding of the input's sum and of the bounds; 1e-25
-#    and 1e-270 are least slacks and lengths of the solver
+# bounds: proved - rounding of the input's sum and of the bounds: docs/proofs/finite_capacity.md, theorems 7.5 and 7.6;
+#    1e-25 and 1e-270 are least slacks and lengths of the solver
 
 from __future__ import annotations
 

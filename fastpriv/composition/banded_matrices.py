@@ -14,9 +14,10 @@ too: this can only raise delta, and makes all m_i of one length. y_i = <m_i, x> 
 
 and R = dP/dQ is the average of Y_i = e^(y_i - g/2).
 
-From below: a convex function of the sum of e^(y_i) has a mean that rises with every covariance (Mueller 2001, theorem
-4.2: it is supermodular in y), and all of them are >= 0: delta is at least that of independent y_i, of b steps of a
-random allocation with a^2 = g. It is also at least that of the covariances k r_d, of bins on a line.
+docs/proofs/sampled_tables.md, theorem 11.5. From below: a convex function of the sum of e^(y_i) has a mean that rises
+with every covariance (Mueller 2001, theorem 4.2: it is supermodular in y), and all of them are >= 0: delta is at least
+that of independent y_i, of b steps of a random allocation with a^2 = g. It is also at least that of the covariances k
+r_d, of bins on a line.
 
 From above: let n = floor(b / m). Bins r, r + m, ..., r + (n - 1) m are m or more apart, also around the end, so that
 their y_i are independent. P is the average over r of the averages over these bins, and delta is jointly convex: it is
@@ -27,7 +28,8 @@ Bins on a line with the covariances k r_d have a law on a grid of the noise: ``b
 
 Up to four bins have the curve of ``few_bins`` instead, whose bounds are close.
 
-Sampling. Means of values between 0 and a number are bounded by bets, at every number of samples (``BoundedMean``).
+Sampling (docs/proofs/sampled_tables.md, theorem 11.6). Means of values between 0 and a number are bounded by bets, at
+every number of samples (``BoundedMean``).
 
 Removal: with an integer order k >= 2, Q R^k / E_Q R^k is the mixture of N(m_i1 + .. + m_ik, I) over tuples of bins with
 weights in proportion to e^(sum of G over pairs). A tuple is drawn bin by bin, j with a chance in proportion to e^(sum

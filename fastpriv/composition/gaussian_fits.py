@@ -53,7 +53,7 @@ _INVERSE_ERROR = 2e-13
 _ROUNDING = 2.0**-50
 # bound: proved - a distance over sigma, a square, a product and a sum of at most 2^10 of them in extended precision
 _SQUARES_ROUNDING = 2.0**-49
-# bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_delta
+# bound: proved - relative error of gaussian_delta: theorem 1.2 of docs/proofs/gaussian.md
 _CURVE_ERROR = 4e-15
 # bound: proved - relative error of Phi(-y), for each unit of 1 + y^2, with that of its argument y
 _TAIL_ERROR = 1e-14

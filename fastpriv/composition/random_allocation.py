@@ -5,9 +5,9 @@ sensitivity s; a = s / sigma. A record takes part in one step of the t, chosen u
 
     P = average over i = 1..t of N(a e_i, I_t),        Q = N(0, I_t)
 
-dominates the removal of the record, and Q, P its addition. Under Q the likelihood ratio R = dP/dQ is the average of t
-independent log-normal variables with mean 1 and log standard deviation a, so that with the bounds of
-``log_normal_sums``
+dominates the removal of the record, and Q, P its addition (docs/proofs/sampled_tables.md, theorem 11.4). Under Q the
+likelihood ratio R = dP/dQ is the average of t independent log-normal variables with mean 1 and log standard deviation
+a, so that with the bounds of ``log_normal_sums``
 
     delta_remove = E (R - e^epsilon)^+,        delta_add = E (1 - e^epsilon R)^+.
 

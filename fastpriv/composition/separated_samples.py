@@ -4,9 +4,10 @@ Notation: T steps, b steps of separation, a lower triangular Toeplitz matrix C w
 c_(m-1) >= 0; C x plus N(0, sigma^2 I) noise is released, and a record contributes at most s to each step it takes part
 in. a = s / sigma, r_d = a^2 sum_l c_l c_(l+d), k the largest number of steps of one record, T / b rounded up.
 
-Cyclic Poisson. A record belongs to one subset of b, and each of the steps j, j + b, ... of its subset samples it with
-the probability q. The columns of C of these steps share no row, so that each step is a Poisson sample of the length of
-its column: exact, for all relations. The first subset has the most steps; only its last column may be cut.
+docs/proofs/sampled_tables.md, theorem 11.7. Cyclic Poisson. A record belongs to one subset of b, and each of the steps
+j, j + b, ... of its subset samples it with the probability q. The columns of C of these steps share no row, so that
+each step is a Poisson sample of the length of its column: exact, for all relations. The first subset has the most
+steps; only its last column may be cut.
 
 Separation b ("b-min-sep"). A record that took part in none of the last b - 1 steps takes part with the probability q.
 Before the first step its age is stationary: it takes part in any step with the probability p = q / (1 + (b - 1) q). At

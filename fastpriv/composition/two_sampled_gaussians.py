@@ -76,8 +76,8 @@ _BEYOND = 60.0
 _LARGEST_EPSILON = 300.0
 # bound: proved - log Y_1 and log Y_1 + epsilon stay below it, so that no w is too large for a double
 _LARGEST_LOG_RATIO = 620.0
-# bound: tested by enclosures/test_small_rates - relative errors of log G and of log Phi
-_CURVE_ERROR = 4e-15
+# bound: proved - error of log G: so much, and twice so much of itself (docs/proofs/gaussian.md, theorem 1.2)
+_CURVE_ERROR = 5e-15
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)  # of the normal density
 # Integrands: p_1 V at v >= 1, p_1 V at v <= 1, and phi G(log w)
 _ABOVE, _BELOW, _RISING = range(3)
@@ -113,8 +113,8 @@ def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: Floa
         with np.errstate(invalid="ignore"):
             total = np.logaddexp(item, log_factor + inner)
             if symmetric:
-                log_atom = (1.0 - outward * _CURVE_ERROR) * f.log_atom()
-                total = np.logaddexp(total, log_atom + other)
+                log_atom = f.log_atom()
+                total = np.logaddexp(total, log_atom + outward * _CURVE_ERROR * (1.0 + 2.0 * abs(log_atom)) + other)
             size = 2.0 + np.abs(log_factor) + np.where(np.isfinite(total), np.abs(total), 0.0)
             total += outward * 8 * UNIT_ROUNDOFF * size
         bounds.append(np.minimum(np.where(np.isnan(total), -math.inf, total), 0.0))
@@ -222,7 +222,7 @@ class _ReleaseIntegrand:
         y_error = 1.1 * v_error / (v * self.b) + 1e-13 * np.abs(y)
         fall = special.log_ndtr(np.where(kind == _BELOW, y, -y) + y_error)
         error = np.exp(np.minimum(np.log(v_error) + fall - log_value, 700.0)) * (1.0 + 1e-9)
-        error += 2.0 * _CURVE_ERROR * np.abs(log_value) + 8.0 * u * log_v
+        error += _CURVE_ERROR * (1.0 + 2.0 * np.abs(log_value)) + 8.0 * u * log_v
         weight = self.log_weight(level, kind)
         error += u * (4.0 * x * x + 16.0 + 4.0 * weight) + np.abs(x) * x_error + d_error
         return np.log(d) - 0.5 * x * x - _HALF_LOG_TWO_PI + log_value + weight, error

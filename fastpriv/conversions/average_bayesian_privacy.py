@@ -25,6 +25,8 @@ C1: the root of JS is a metric, also for measures that do not sum to 1, so |C1_h
 and with ratios in [1 - e, 1 + e] that is at most sqrt(phi(1 - e) / 2).
 Leakage: with delta = (e^(2 xi) - 1) TV the beliefs with and without protection have ratios in [1 - delta, 1 + delta]
 of mean 1, so that the root of their JS is at most delta/2 = C2 TV; the triangle inequality does the rest.
+
+Proofs: docs/proofs/conversions.md, theorem 12.4.
 """
 
 # bounds: tested by enclosures/test_conversions_values - relative errors, with that of an exponent up to 800; 1e-8 and

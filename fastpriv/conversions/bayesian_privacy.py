@@ -23,6 +23,8 @@ Robust accuracy: beta bounds the probability that the release misses its target 
 for each other one; the event, and with it alpha, is the same. T_x(b) = min(e^x b, 1 - e^-x (1 - b)) is the largest
 probability of an event under a distribution whose log ratios to the first are at most x. LDP relates the rows directly;
 MBP relates each row to their mean, hence two steps.
+
+Proofs: docs/proofs/conversions.md, theorems 12.1 to 12.3 and 12.8.
 """
 
 # bounds: tested by enclosures/test_conversions_values - outward steps of the shift and of its ends, and the rounding

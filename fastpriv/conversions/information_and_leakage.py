@@ -22,6 +22,8 @@ max_d Q[d, w] (1 + (n - 1) e^-epsilon) <= sum_d Q[d, w]; summed over w, n = inpu
 attains it.
 MBP: with r = Q / q in [e^-xi, e^xi] and of mean 1, no r is above (1 - (1 - pi_min) e^-xi) / pi_min either, and maximal
 leakage is ln E_q max_d r_d.
+
+Proofs: docs/proofs/conversions.md, theorems 12.5 and 12.6.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ smaller. It is met by a Gaussian mechanism with two inputs. For n inputs, -log(1
 has been seen to hold in numerical experiments but is not proved, so it is not offered.
 
 Equation numbers: Ngo, Oestman and Graell i Amat, On local mutual-information privacy, 2024.
+
+Proofs: docs/proofs/conversions.md, theorem 12.7.
 """
 
 # bounds: tested by enclosures/test_information_from_curves - rounding of closed forms, and underflow; the rest

@@ -15,6 +15,8 @@ zCDP to (epsilon, delta): the conversion of Renyi privacy at the best order; wit
 rho t^2 + ln(1 + t) = ln(1/delta), or (2t + 1) rho + ln(t/(1 + t)) = epsilon. Both sides are monotone in t, and any t
 gives a true bound, so that the search cannot make it untrue. For a small rho the least epsilon and delta of some orders
 down to 1 (``renyi_to_dp``) promise more: nothing is left at epsilon = 0 from the total variation sqrt(rho / 2) on.
+
+Proofs: docs/proofs/conversions.md, theorem 12.10.
 """
 
 from __future__ import annotations

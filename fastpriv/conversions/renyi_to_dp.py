@@ -21,6 +21,8 @@ L - m + c(L). Since the tangents hold for every x and y, the search cannot make 
 
 Where a g / n <= e^r, or delta a >= 1, the best event has p = 1: the tangent with y = 0 and x = e^r, and p <= 1, give
 delta <= 1 - e^(epsilon - r), which p = 1, q = e^-r attains.
+
+Proofs: docs/proofs/conversions.md, theorem 12.9.
 """
 
 # bounds: none - keeps a logarithm of 0 away

@@ -27,8 +27,8 @@ from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..kernels import _gaussian_mechanism
 
 # bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta and
-#    log delta
-_RELATIVE_ERROR = 4e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
+#    log delta where r or epsilon is extreme
+_EXTREME_ERROR = 9e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
 _KERNEL_CALL_SIZE = 2**21  # settings of one call of the kernel, which then lasts less than 0.2 s
 _SOURCE = "(Balle and Wang 2018, theorem 8)"  # the end of ``method`` of all estimates here
 
@@ -268,12 +268,14 @@ class GaussianMechanism(ValueObject):
         return sigma, span, np.broadcast_shapes(sigma.shape, span.shape)
 
     def _ratio(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """r = sensitivity / (2 sigma), rounded, and the doubles on either side of it."""
+        """r = sensitivity / (2 sigma), rounded, and doubles on either side of it."""
         sigma, span, _ = self._arrays_of_curve()
         with np.errstate(over="ignore", under="ignore"):  # halved last, for subnormal sensitivities
             r = np.asarray(0.5 * (span / sigma))
-        low, high = next_below(r), next_above(r)
-        return r, np.where((span == 0.0) | (low < 0), 0.0, low), np.where(span == 0.0, 0.0, high)
+        # bound: tested by enclosures/test_gaussian_blocks - where products of r and c underflow: theorem 1.6 of
+        #    docs/proofs/gaussian.md
+        low, high = next_below(r - 8e-323), next_above(r + 8e-323)
+        return r, np.where((span == 0.0) | (low < 8e-323), 0.0, low), np.where(span == 0.0, 0.0, high)
 
     def _privacy_curve(self, epsilon: ArrayLike, log: bool, unit: Unit) -> Estimate:
         """The curve by one call of the kernel; what it marks as extreme is computed again by ``_extreme_curve``.
@@ -308,7 +310,7 @@ class GaussianMechanism(ValueObject):
         )
 
     def _extreme_curve(self, epsilon: ArrayLike, log: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Value and bounds of delta or its log, from the formula at r and at the doubles beside it.
+        """Value and bounds of delta or its log, from the formula at r and at doubles beside it.
 
         Bounds are moved outward by the relative error of the formula and by three steps, for subnormal results and for
         the rounding of that product.
@@ -318,14 +320,13 @@ class GaussianMechanism(ValueObject):
         value, low, high = (np.asarray(curve(r, level)) for r in self._ratio())
         zero = np.asarray((np.asarray(self.sensitivity) == 0.0) | np.isposinf(level))  # where delta is exactly 0
         if not log:
-            down, up = next_below(low * (1 - _RELATIVE_ERROR), 3), next_above(high * (1 + _RELATIVE_ERROR), 3)
+            down, up = next_below(low * (1 - _EXTREME_ERROR), 3), next_above(high * (1 + _EXTREME_ERROR), 3)
             exact = (high == 0.0) & (low == 0.0) & zero
             return value, np.clip(down, 0.0, 1.0), np.where(exact, 0.0, np.clip(up, 0.0, 1.0))
         with np.errstate(invalid="ignore", over="ignore"):
-            down, up = next_below(low * (1 + _RELATIVE_ERROR), 3), next_above(high * (1 - _RELATIVE_ERROR), 3)
-        lower = np.where(np.isneginf(low), low, down)
+            down, up = next_below(low * (1 + _EXTREME_ERROR), 3), next_above(high * (1 - _EXTREME_ERROR), 3)
         upper = np.where(np.isneginf(high), np.where(zero, -np.inf, -LARGEST_DOUBLE), np.minimum(up, 0.0))
-        return value, np.minimum(lower, 0.0), upper
+        return value, np.minimum(np.where(np.isneginf(low), low, down), 0.0), upper
 
     def _inverse(self, name: str, target: FloatArray, above: np.ufunc, below: np.ufunc) -> Estimate:
         r, low, high = self._ratio()

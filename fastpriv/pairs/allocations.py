@@ -69,7 +69,7 @@ _ACCEPTED_EPSILON = 2e-4
 # bound: none - least and largest relative widths of delta that are not improved
 _ACCEPTED_WIDTHS = 1e-4, 2e-3
 _LARGEST_EPSILON = 680.0  # beyond it the bounds are those at it, and 0: steps e^epsilon would overflow
-# bound: tested by kernels/test_gaussian_mechanism - relative error of gaussian_delta
+# bound: proved - relative error of gaussian_delta: theorem 1.2 of docs/proofs/gaussian.md
 _GAUSSIAN_ERROR = 4e-15
 _LOSS_CELLS = 3000  # of the losses of a base with a density
 # bound: none - delta beyond which losses of a base are not told apart

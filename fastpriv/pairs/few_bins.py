@@ -78,8 +78,8 @@ _SPACING_BITS = 24  # of a spacing, so that its multiples are doubles
 _DEEPEST = -1e6  # log delta below which the elementary bounds stand alone
 _DEEPEST_DOUBLE = -750.0  # the same where doubles are returned, and of allocations
 _SHIFTS = np.linspace(0.02, 0.98, 49)  # a t_j in units of pi/2 that are tried
-# bound: tested by kernels/test_gaussian_mechanism, kernels/test_special_accuracy - relative to 1 + |log delta_s|: the
-#    errors of gaussian_log_delta and of the logarithms of both terms at a negative epsilon
+# bound: proved - relative to 1 + |log delta_s|: the errors of gaussian_log_delta and of the logarithms of both terms
+#    at a negative epsilon, at most 84 units of 2^-53 (docs/proofs/gaussian.md, theorem 1.4)
 _CURVE_ERROR = 1e-14
 # bound: proved - relative change of s, g and v, and of elementary bounds, that makes up for their roundings
 _ALLOWANCE = 1e-12

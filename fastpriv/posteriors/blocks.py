@@ -3,10 +3,10 @@
 Blocks are those of ``channels.vector_sources``. Where both vectors can be read in any order, threads read their
 own blocks; otherwise one thread at a time takes the next block of the streams, and none holds more than one block.
 
-Sums are merged by one fixed binary tree, whoever computed them. Node (k, i) holds the sums of the blocks from 2^k i to
-2^k (i + 1) - 1. It is the merger of nodes (k - 1, 2 i) and (k - 1, 2 i + 1), so that the sums of all blocks have the
-same bits, however the blocks were cut into shards; a shard of n blocks is sent as 2 log2(n) nodes at most. The last
-blocks, which fill no node, are merged from left to right.
+docs/proofs/posteriors.md, theorem 10.3: sums are merged by one fixed binary tree, whoever computed them. Node (k, i)
+holds the sums of the blocks from 2^k i to 2^k (i + 1) - 1. It is the merger of nodes (k - 1, 2 i) and (k - 1, 2 i + 1),
+so that the sums of all blocks have the same bits, however the blocks were cut into shards; a shard of n blocks is sent
+as 2 log2(n) nodes at most. The last blocks, which fill no node, are merged from left to right.
 """
 
 from __future__ import annotations

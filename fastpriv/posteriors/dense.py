@@ -7,25 +7,25 @@ posterior; q = sqrt(2 KL) + KL, which E|y| does not exceed: for y < 0 the sum of
 and Pinsker's inequality gives the rest. All bounds count the roundings of each term, and those of the sums: 32
 additions in a lane, 16 from lanes to a tile, and none from there on, where sums are pairs of doubles.
 
-First pass. t is off by u (1 + 4 |t| + 2 |most - shift|) at most, by nothing under a uniform prior; e^(t - top) then by
-a factor of 1 + u (A + B |t - top|). Sums are relative to a reference r, |r - top| <= 2: of A, 12 are for t - r, r - top
-and e^(r - top), and 3/4 log n for scaling by e^-4 or less, three roundings each: among n secrets, what was scaled more
-than log(n) / 4 times adds less than one of them. S is off by u (A + 40) (1 - ties/S) + u B m, and the entropy
-log S + m by as much, and by the errors of m, a difference of terms that are larger by 2 (1 - ties/S) together, for
-which E (t - top)^2 <= H min(690, 2 log n + 4 log^2 n / (n H)) serves.
+First pass (docs/proofs/posteriors.md, theorem 10.1). t is off by u (1 + 4 |t| + 2 |most - shift|) at most, by nothing
+under a uniform prior; e^(t - top) then by a factor of 1 + u (A + B |t - top|). Sums are relative to a reference r, |r -
+top| <= 2: of A, 12 are for t - r, r - top and e^(r - top), and 3/4 log n for scaling by e^-4 or less, three roundings
+each: among n secrets, what was scaled more than log(n) / 4 times adds less than one of them. S is off by u (A + 40) (1
+- ties/S) + u B m, and the entropy log S + m by as much, and by the errors of m, a difference of terms that are larger
+by 2 (1 - ties/S) together, for which E (t - top)^2 <= H min(690, 2 log n + 4 log^2 n / (n H)) serves.
 
-Second pass. w e^y is off by a factor of 1 + u (3.2 |y| + 6), the excess e = sum w (e^y - 1), hence the corrected log Z,
-by 70 u q. Terms of KL are off by u (460 + 4 y) times themselves and those of JS by u (370 + 8 y): the largest factors
-stand at |y| = 1/2, where series give way to logarithms; there the first order of an error of y is counted. KL follows
-from its sum and e; the sum for JS is too large by e^2/8, and by at most e JS + e^2 q.
+Second pass (docs/proofs/posteriors.md, theorem 10.2). w e^y is off by a factor of 1 + u (3.2 |y| + 6), the excess e =
+sum w (e^y - 1), hence the corrected log Z, by 70 u q. Terms of KL are off by u (460 + 4 y) times themselves and those
+of JS by u (370 + 8 y): the largest factors stand at |y| = 1/2, where series give way to logarithms; there the first
+order of an error of y is counted. KL follows from its sum and e; the sum for JS is too large by e^2/8, and by at most e
+JS + e^2 q.
 
 A prior that misses 1 by g is one relative error of the whole vector (``validate``); the posterior does not depend on
 it. The log Z and y of the prior as it was given are off by g at most, KL as a divergence of measures by g^2, JS by
 g JS + g^2. Likelihoods that are no logarithms cost 8 u |l| more in each l.
 """
 
-# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/special/fp_elementary.h, which
-#    are tested
+# bounds: proved - counted at the head of the file, given the ulps of exp and log in csrc/special/fp_elementary.h
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ Notation: R = prod R_i the prior, P = prod P_i the posterior, S = log dP/dR = su
 c_i(t) = E_{R_i} e^(z y_i) the Chernoff coefficient of factor i at the complex order z; B = c(0) is the Bhattacharyya
 coefficient.
 
-JS = log 2 - E_M h(S) with M = (P + R)/2 and h the entropy of the odds e^S. Under the tilted dT = e^(S/2) dR / B,
-E_M h = B E_T k(S) with k(s) = cosh(s/2) h(s) = cosh(s/2) log(2 cosh(s/2)) - (s/2) sinh(s/2), which satisfies
-k'' = k/4 - 1/(4 cosh(s/2)); its Fourier transform is (pi/2) sech(pi t) / (t^2 + 1/4). Hence
+docs/proofs/posteriors.md, theorem 10.5: JS = log 2 - E_M h(S) with M = (P + R)/2 and h the entropy of the odds e^S.
+Under the tilted dT = e^(S/2) dR / B, E_M h = B E_T k(S) with k(s) = cosh(s/2) h(s) = cosh(s/2) log(2 cosh(s/2)) - (s/2)
+sinh(s/2), which satisfies k'' = k/4 - 1/(4 cosh(s/2)); its Fourier transform is (pi/2) sech(pi t) / (t^2 + 1/4). Hence
 
     JS = integral over the line of w(t) (1 - Re prod_i c_i(t)) dt,   w(t) = sech(pi t) / (1 + 4 t^2),
 

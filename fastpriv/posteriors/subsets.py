@@ -4,7 +4,8 @@ Notation: n records, subsets A of S members, N = C(n, S) of them; l(A) = sum of 
 prior w(A) = 1 / N; y(A) = l(A) - log Z, Z = sum w e^l; T twice the total variation between posterior and prior, at most
 min(2, sqrt(2 KL)); u = 2^-53. The loops are in csrc/posterior.
 
-Bounds. With a, b the largest sizes of linear and pairwise, the exponent of a subset is wrong by at most
+Bounds (docs/proofs/posteriors.md, theorem 10.4). With a, b the largest sizes of linear and pairwise, the exponent of a
+subset is wrong by at most
 
     delta = error + u [sum over m = 1 ... S of (m - 1)(a + (m - 1) b) + (S - 1)(S a + S (S - 1) b / 2)],
 

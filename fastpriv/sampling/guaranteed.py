@@ -5,8 +5,8 @@ every candidate mean (``confidence_sequences``) bound the true mean whenever the
 upper end is truncated; what the truncation can take away, bounded by an exponential moment, is added to the upper
 bound.
 
-Truncation. Notation: f = log(p/q) under P, or the balanced integrand F = 2 s(l) (l + e^-l - 1) under M = (P + Q)/2,
-which is at most 2 l^+ + 2; order s > 0.
+Truncation (docs/proofs/betting.md, theorem 9.3). Notation: f = log(p/q) under P, or the balanced integrand F = 2 s(l)
+(l + e^-l - 1) under M = (P + Q)/2, which is at most 2 l^+ + 2; order s > 0.
 
 log E_P e^(s l) is the logarithm of the integral of p^(1+s) q^(-s), which the proposals for Renyi divergences bound. For
 T >= 2, (F - 2 T)^+ <= 2 (p/m) (l - T)^+ since p/m >= 1 where l > 0, so that E_M (F - 2 T)^+ <= 2 E_P (l - T)^+.

@@ -22,8 +22,9 @@ def site():
 
 
 def test_every_page_is_in_one_table_of_contents(site):
-    listed = [name for shelf in site.SHELVES for name in site.contents(shelf)]
+    listed = [name for shelf in (*site.SHELVES, site.PROOFS) for name in site.contents(shelf)]
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} | set(site.OF_THE_ROOT)
+    pages |= {f"proofs/{path.stem}" for path in (ROOT / "docs" / "proofs").glob("*.md")}
     generated = {"pictures/index", "reference"}
     assert sorted(listed) == sorted((pages | generated) - {"index"})
 
@@ -56,3 +57,32 @@ def test_links_that_lead_nowhere_are_named(site, tmp_path):
     (tmp_path / "two.html").write_text('<a href="three.html">x</a><a href="one.html#nowhere">y</a>')
     broken = ["one.html: two.html#there", "two.html: one.html#nowhere", "two.html: three.html"]
     assert sorted(site.broken_links(tmp_path)) == broken
+
+
+def test_theorems_that_the_code_cites_are_on_the_pages_that_it_names():
+    cited = re.compile(r"(?:docs/proofs/(\w+)\.md, )?theorems? (\d+\.\d+)(?: of docs/proofs/(\w+)\.md)?")
+    sources = [path for folder, ends in (("csrc", "*.h"), ("fastpriv", "*.py")) for path in (ROOT / folder).rglob(ends)]
+    texts = {path.stem: path.read_text() for path in (ROOT / "docs" / "proofs").glob("*.md")}
+    theorems = {page: set(re.findall(r"^## Theorem (\d+\.\d+) ", text, re.MULTILINE)) for page, text in texts.items()}
+    numbers = [number for page in theorems.values() for number in page]
+    assert len(numbers) == len(set(numbers)) >= 70
+    places = set()
+    for path in sources:
+        text = re.sub(r"\s*\n(?: \*|#)? *", " ", path.read_text())
+        for before, number, behind in cited.findall(text):
+            if page := before or behind:
+                places.add(page)
+                assert number in theorems[page], (path.name, page, number)
+    assert len(places) >= 8
+
+
+def test_a_page_of_proofs_counts_its_theorems_and_names_a_test():
+    for path in (ROOT / "docs" / "proofs").glob("*.md"):
+        if path.stem == "index":
+            continue
+        text = path.read_text()
+        first, *numbers = re.findall(r"^#+ (?:Theorem )?(\d+(?:\.\d+)?)", text, re.MULTILINE)
+        assert numbers == [f"{first}.{k}" for k in range(1, len(numbers) + 1)], path.name
+        named = re.findall(r"`(tests/[\w/]+\.py)`", text)
+        assert named, path.name
+        assert all((ROOT / name).exists() for name in named), path.name

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("proved.json")
 
 import elementary  # noqa: E402
+import gaussian  # noqa: E402
 import mutations  # noqa: E402
 import normal  # noqa: E402
 import programs  # noqa: E402
@@ -31,7 +32,7 @@ from statements import Proved  # noqa: E402
 def proofs() -> dict[str, Callable[[Path], list[Proved]]]:
     """Name of each proof, and the function that runs it on a tree of sources."""
     result: dict[str, Callable[[Path], list[Proved]]] = {}
-    for module in (elementary, normal, trigonometric, tables):
+    for module in (elementary, normal, trigonometric, tables, gaussian):
         for proof in module.PROOFS:
             result[proof.__name__] = lambda root, proof=proof, module=module: proof(module.read(root))
     return result

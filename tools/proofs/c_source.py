@@ -25,6 +25,7 @@ BINARY = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">
           ["*", "/", "%"]]
 BINDING = {op: level for level, ops in enumerate(BINARY) for op in ops}
 TYPES = {"double", "int", "uint64_t", "int64_t", "void", "fp_dd"}
+STRUCTURES = {"fp_span", "fp_unevaluated", "fp_gauss_parts"}
 
 
 class Node:
@@ -237,9 +238,9 @@ class Execution:
         return code.index(";", at) + 1
 
     def _declare_or_assign(self, code: list[str], scope: dict[str, Any], function: str) -> None:
-        while code and code[0] in {"static", "const"} | TYPES | {"fp_span", "fp_unevaluated"}:
+        while code and code[0] in {"static", "const"} | TYPES | STRUCTURES:
             kind, code = code[0], code[1:]
-            if kind in ("fp_span", "fp_unevaluated"):
+            if kind in STRUCTURES:
                 scope[code[0]] = {}
         for part in _split(code, ","):
             part = part[2:] if part[:1] == ["*"] and part[1:2] == ["const"] else part
@@ -441,6 +442,7 @@ class _Parser:
             return Bits(bits_of(arguments[0])) if numbers else Node("bits", tuple(arguments))
         if name == "fp_double":
             return double_of(arguments[0]) if numbers else Node("double", tuple(arguments))
+        name = name.removeprefix("__builtin_") if name in ("__builtin_fabs", "__builtin_sqrt") else name
         if name in ("fabs", "sqrt"):
             plain = {"fabs": abs, "sqrt": math.sqrt}[name]
             return plain(arguments[0]) if numbers else Node(name, tuple(arguments))

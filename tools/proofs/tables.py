@@ -22,7 +22,7 @@ def read(root: Path) -> Source:
     return Source(root, "common/fp_constants.h", "common/fp_error_free.h", "special/fp_elementary.h",
                   "special/fp_erfc.h", "special/fp_dd_tables.h", "common/fp_vector_tables.h",
                   "special/fp_normal_tail_table.h", "gauss/fp_gauss.h", "posterior/fp_posterior.h",
-                  "sampling/fp_normal_quantile_tables.h")
+                  "sampling/fp_normal_quantile_tables.h", "line/fp_gauss_legendre_tables.h")
 
 
 def erfcx(x: Any) -> Any:
@@ -37,8 +37,8 @@ def mills_ratio(x: Any) -> Any:
 
 
 def _half_line(shape: Callable[[Any], Any], start: float, shift: float, function: Callable[[Any], Any],
-               square: int) -> float:
-    """Relative error of r shape(r), r = 1 / (x + shift), as function(x), on x >= start.
+               square: int, power: int = 1) -> float:
+    """Relative error of r^power shape(r), r = 1 / (x + shift), as function(x), on x >= start.
 
     Up to x = 12 by Taylor models: the function is completely monotone, so that its n-th derivative is largest at the
     left end of a piece. Beyond, with y = 1/x, the function is y times its asymptotic series, cut after 40 terms, of
@@ -48,7 +48,7 @@ def _half_line(shape: Callable[[Any], Any], start: float, shift: float, function
 
     def value(x: Any) -> Any:
         r = 1 / (x + shift)
-        return r * shape(r)
+        return r**power * shape(r)
 
     before, ctx.cap = (ctx.prec, ctx.cap), terms + 1
     ctx.prec = 600  # the derivatives of high order are differences
@@ -75,15 +75,16 @@ def _half_line(shape: Callable[[Any], Any], start: float, shift: float, function
         middle = ((worst[1] + worst[2]) / 2).mid()
         heap += [piece(worst[1], middle), piece(middle, worst[2])]
     ctx.prec, ctx.cap = before
-    # square is 1 for 1/x sum (-1)^n (2n - 1)!! / x^2n, and 2 for that of 2 x^2 in the place of x^2
+    # square is 1 for 1/x sum (-1)^n (2n - 1)!! / x^2n, and 2 for that of 2 x^2 in the place of x^2; the power 2 is for
+    # the slope, 1/x^2 sum (-1)^n (2n + 1)!! / x^2n
     coefficients = [arb(1)]
     for n in range(1, 40):
-        coefficients.append(-coefficients[-1] * (2 * n - 1) / square)
+        coefficients.append(-coefficients[-1] * (2 * n + (-1 if power == 1 else 1)) / square)
     exact = arb(1) if square == 1 else 1 / arb.pi().sqrt()
 
     def far(r: Any) -> Any:
         y = r / (1 - shift * r)
-        return shape(r) * (1 - shift * r) / (exact * horner(coefficients, y * y)) - 1
+        return shape(r) * (1 - shift * r) ** power / (exact * horner(coefficients, y * y)) - 1
 
     return max(worst[0], largest(far, 0, 1 / arb(12 + shift), 24, 16) + 1e-25)
 
@@ -101,6 +102,22 @@ def half_line_error(source: Source, name: str) -> float:
     return _half_line(shape, 0.0, 4.0, erfcx if erfcx_table else mills_ratio, 2 if erfcx_table else 1)
 
 
+@cache
+@with_precision
+def mills_series_errors(source: Source) -> tuple[float, float]:
+    """Relative errors of fp_mills_series, with rounded coefficients, as R, and of its slope as -R', on x >= -1/2.
+
+    R is the integral of e^(-x t - t^2 / 2) over t > 0, and -R' that of t times this: both are completely monotone, and
+    cutting the alternating series of e^(-t^2 / 2) errs by less than its next term.
+    """
+    series = source.tables["fp_mills_series"]
+    slopes = [arb(c) * n for n, c in enumerate(series)][1:]
+    value = _half_line(lambda u: horner(series, 1 - 8 * u), -0.5, 4.5, mills_ratio, 1)
+    slope = _half_line(lambda u: horner(series, 1 - 8 * u) - 8 * u * horner(slopes, 1 - 8 * u), -0.5, 4.5,
+                       lambda x: 1 - x * mills_ratio(x), 1, power=2)
+    return value, slope
+
+
 @with_precision
 def half_lines(source: Source) -> Iterator[Proved]:
     """fp_erfcx_table, fp_mills_table and fp_mills_series with their rounded coefficients."""
@@ -109,9 +126,10 @@ def half_lines(source: Source) -> Iterator[Proved]:
                      r"erfcx on the half-line, to (\S+) relative" if "erfcx" in name else
                      r"the Mills ratio on the half-line, to (\S+) relative", half_line_error(source, name),
                      "relative error")
-    series = source.tables["fp_mills_series"]
-    yield Proved("gauss/fp_gauss.h", "fp_mills_series", r"\(mills_series\), to (\S+) relative",
-                 _half_line(lambda u: horner(series, 1 - 8 * u), -0.5, 4.5, mills_ratio, 1), "relative error")
+    value, slope = mills_series_errors(source)
+    yield Proved("gauss/fp_gauss.h", "fp_mills_series", r"\(mills_series\), to (\S+) relative", value, "relative error")
+    yield Proved("gauss/fp_gauss.h", "slope of fp_mills_series", r"its slope to (\S+) relative", slope,
+                 "relative error")
 
 
 def _wrong(parts: list[float], exact: Any) -> float:
@@ -297,4 +315,20 @@ def posteriors(source: Source) -> Iterator[Proved]:
                          -0.5, 0.5, 24) + 1e-22, "relative error")
 
 
-PROOFS = (half_lines, double_double, normal_tail, vector, normal_quantile, posteriors)
+@with_precision
+def legendre(source: Source) -> Iterator[Proved]:
+    """Nodes, with what rounding took from them, and weights of the Gauss-Legendre rules."""
+    nodes = weights = 0.0
+    for n in (8, 16, 24, 32):
+        table = [source.tables[f"fp_legendre_{name}_{n}"] for name in ("nodes", "tails", "weights")]
+        require(all(len(part) == n for part in table), "a rule must have as many nodes as its name says")
+        for k, (node, tail, weight) in enumerate(zip(*table, strict=True)):
+            root, exact = arb.legendre_p_root(n, k, weight=True)
+            nodes, weights = max(nodes, _wrong([node, tail], root)), max(weights, _wrong([weight], exact))
+    header = "line/fp_gauss_legendre_tables.h"
+    yield Proved(header, "fp_legendre_nodes, fp_legendre_tails", r"with its tail to (\S+) of itself", nodes,
+                 "relative error")
+    yield Proved(header, "fp_legendre_weights", r"a weight to (\S+) of itself", weights, "relative error")
+
+
+PROOFS = (half_lines, double_double, normal_tail, vector, normal_quantile, posteriors, legendre)

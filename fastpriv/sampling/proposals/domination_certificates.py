@@ -1,8 +1,8 @@
 """Certificates of domination for full covariances: bounds that hold for the stored numbers, whatever the condition.
 
-Notation as in ``exponents``. A normal proposal stands for its stored mean and lower factor, as it is drawn and
-evaluated: S of the component N of p, L_j of those of q, F of a candidate T, x0 the mean of T. With Y = S^-1 F,
-a = S^-1 (x0 - m), Y_j = L_j^-1 F, a_j = L_j^-1 (x0 - n_j), at x = x0 + F u,
+docs/proofs/domination.md, theorem 8.3. Notation as in ``exponents``. A normal proposal stands for its stored mean and
+lower factor, as it is drawn and evaluated: S of the component N of p, L_j of those of q, F of a candidate T, x0 the
+mean of T. With Y = S^-1 F, a = S^-1 (x0 - m), Y_j = L_j^-1 F, a_j = L_j^-1 (x0 - n_j), at x = x0 + F u,
 
     log N^(1 + theta) prod N_j^(-tau_j) T^-1 = h - g u - u' M u / 2,
     M = (1 + theta) Y'Y - sum tau_j Y_j'Y_j - I,   g = (1 + theta) Y'a - sum tau_j Y_j'a_j,

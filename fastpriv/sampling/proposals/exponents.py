@@ -6,8 +6,9 @@ I - D_j, d_j its mean and E_j = (I - D_j) d_j. For tau >= 0, theta = sum tau,
     N^(1 + theta) prod N_j^(-tau_j) = e^Lambda T, T normal with precision P = I + sum tau_j D_j and mean
     -P^-1 sum tau_j E_j, Lambda = sum tau_j a_j - log det P / 2 + |sum tau_j E_j|^2_(P^-1) / 2, a_j = log(N / N_j) at 0.
 
-By weighted means, (1 - e^-t) <= theta^theta (1 + theta)^-(1 + theta) e^(theta t) for t = log(N / Q) >= 0, and
-Q >= prod (e^b_j N_j theta / tau_j)^(tau_j / theta) for any Q >= sum e^b_j N_j. Hence (N - Q)^+ <= e^F T with
+docs/proofs/domination.md, theorem 8.1: by weighted means, (1 - e^-t) <= theta^theta (1 + theta)^-(1 + theta) e^(theta
+t) for t = log(N / Q) >= 0, and Q >= prod (e^b_j N_j theta / tau_j)^(tau_j / theta) for any Q >= sum e^b_j N_j. Hence (N
+- Q)^+ <= e^F T with
 
     F(tau) = Lambda - sum tau_j b_j + sum tau_j log tau_j - (1 + theta) log(1 + theta),
 

@@ -1,8 +1,9 @@
 """Proposals for the integral of p^a q^(1-a), and bounds on it from pairs of components.
 
-Orders above 1. Notation: a the order. The exponents of each component of p sum to a - 1, so that N_i^a q^(1-a) <=
-B_i T_i with c_i = w_i^a B_i; for any parts pi_i of a proposal sum pi_i T_i, by Hoelder's inequality,
-p^a q^(1-a) <= (sum_i (c_i / pi_i)^(1/(a-1)))^(a-1) sum_i pi_i T_i, least at pi_i ~ c_i^(1/a).
+Proofs: docs/proofs/domination.md, theorem 8.4 and 8.5. Orders above 1. Notation: a the order. The exponents of each
+component of p sum to a - 1, so that N_i^a q^(1-a) <= B_i T_i with c_i = w_i^a B_i; for any parts pi_i of a proposal sum
+pi_i T_i, by Hoelder's inequality, p^a q^(1-a) <= (sum_i (c_i / pi_i)^(1/(a-1)))^(a-1) sum_i pi_i T_i, least at pi_i ~
+c_i^(1/a).
 
 The integral is finite if for every component of p, with precision A, and every direction u, a u'Au > (a-1) u'C_j u for
 some component of q with precision C_j, and infinite if for one of them some u has < for all j. A bounded proposal needs

@@ -1,10 +1,10 @@
 """Proposals with bounded weights: exponentially tilted normals that dominate what is to be integrated.
 
-Notation: P = sum w_i N_i, Q = sum v_j N_j (component j of Q), H = integral of (p - e^epsilon q)^+. For shares s_ij >= 0
-with sum_i s_ij <= 1, (p - e^epsilon q)^+ <= sum_i (w_i N_i - e^epsilon sum_j s_ij v_j N_j)^+ <= G = sum w_i B_i T_i
-with the normals T_i and the numbers B_i of ``exponents``. So rho = (p - e^epsilon q)^+ / G lies in [0, 1] and
-H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral of p^a q^(1-a), a > 1: by convexity
-p^a <= sum lam_i (w_i N_i / lam_i)^a, and each N_i^a q^(1-a) <= B_i T_i.
+docs/proofs/domination.md, theorem 8.2. Notation: P = sum w_i N_i, Q = sum v_j N_j (component j of Q), H = integral of
+(p - e^epsilon q)^+. For shares s_ij >= 0 with sum_i s_ij <= 1, (p - e^epsilon q)^+ <= sum_i (w_i N_i - e^epsilon sum_j
+s_ij v_j N_j)^+ <= G = sum w_i B_i T_i with the normals T_i and the numbers B_i of ``exponents``. So rho = (p -
+e^epsilon q)^+ / G lies in [0, 1] and H = Z E_(G/Z) rho, Z = sum w_i B_i. Likewise for the integral of p^a q^(1-a), a >
+1: by convexity p^a <= sum lam_i (w_i N_i / lam_i)^a, and each N_i^a q^(1-a) <= B_i T_i.
 
 Mass allocation, or how q is shared out among the components of p. At fixed exponents tau the bound of component i is
 G_i = C_i prod_j s_ij^(-tau_ij), so the best shares solve a geometric program: G_i tau_ij / s_ij = e^m_j, one multiplier

@@ -7,10 +7,10 @@ most a. The candidates whose wealth has reached 1/a are refused: what is left is
 too, the same bets on 1 - X give the upper bound. The logarithm of W(m) is S(b) - n log(1 + b m) with
 S(b) = sum log(1 + b X_i), so the state is one sum a bet, whatever the length of the stream.
 
-Observations need not have one mean: if those of a batch are independent with means m_i, then
-product (1 + b m_i) <= (1 + b mean(m_i))^n, so one point from each stratum counts as a batch. The mean of a batch is an
-observation too: it varies less than its points where strata differ, but n times fewer of them bound what is rarely hit
-n times worse. The average of the wealth of both bets serves where either would, at the price of log 2.
+docs/proofs/betting.md, theorem 9.1. Observations need not have one mean: one point from each stratum counts as a batch,
+and the mean of a batch is an observation too (9.2). It varies less than its points where strata differ, but n times
+fewer of them bound what is rarely hit n times worse. The average of the wealth of both bets serves where either would,
+at the price of log 2.
 
 Sources: Ville 1939; Waudby-Smith and Ramdas 2023 (betting); Orabona and Jun 2024 (averages over bets);
 Howard, Ramdas, McAuliffe and Sekhon 2021 (stopping times); Honda and Takemura 2010 (one sum a bet).

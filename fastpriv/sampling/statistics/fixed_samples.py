@@ -4,9 +4,8 @@ Notation: (H_i, N_i) independent pairs of one distribution, 0 <= H <= N; p = E H
 
 Candidates p_1 < p_2 < ... are fixed in advance, and each is tested by bets of its own (``csrc/sampling/
 fp_ratio_bets.h``), as the hypothesis that p is at most that. They are tested in increasing order up to the first that
-is not refused, and the one before it is the lower bound: it is false only if the first candidate that is not below p
-has been refused, whatever the others do (fixed-sequence testing, Maurer, Hothorn and Lehmacher 1995). The wealth of a
-bet need not fall in p for that. The upper bound is that of N - H.
+is not refused, and the one before it is the lower bound (docs/proofs/betting.md, theorem 9.4). The upper bound is that
+of N - H.
 
 ``confidence_sequences`` has bounds that hold at every moment of a stream; these hold for the whole sample only, and
 are 1.04 to 1.2 times as wide as normal intervals where those are 1.75 times as wide.
