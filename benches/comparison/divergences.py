@@ -119,7 +119,7 @@ def by_trapezoid(integrand, high=60.0):
 
 
 def kl_by_mpmath(p, q, high=40):
-    """The trapezoidal rule with 20 digits, which is exact to more than a double's for smooth densities."""
+    """The trapezoidal rule with 20 digits; its error falls as exp(-2 pi 64 d), d the distance of complex zeros."""
     from mpmath import mp, mpf
 
     def logarithm(terms, x):
@@ -130,8 +130,8 @@ def kl_by_mpmath(p, q, high=40):
             [tuple(map(mpf, term)) for term in zip(*(x.tolist() for x in (p.weights, p.means, p.sigmas)), strict=True)]
             for p in (p, q)
         ]
-        step, total = mpf(1) / 16, mpf(0)
-        for i in range(-16 * high, 16 * high + 1):
+        step, total = mpf(1) / 64, mpf(0)
+        for i in range(-64 * high, 64 * high + 1):
             first, second = (logarithm(terms, i * step) for terms in tables)
             total += mp.exp(first) * (first - second)
         return float(total * step / mp.sqrt(2 * mp.pi))

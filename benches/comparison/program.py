@@ -27,7 +27,7 @@ from .tasks import Task, agrees, contains, read_answer, relative_difference
 TASKS: tuple[Task, ...] = (*divergences.TASKS, *accounting.TASKS, *capacities.TASKS, *posteriors.TASKS)
 PACKAGES = ("numpy", "scipy", "numba", "joblib", "mpmath", "dp-accounting", "prv-accountant", "riskcal", "opacus",
             "PLD-accounting", "dit", "cvxpy", "scikit-learn", "torch", "jax")
-_SECONDS = {False: 3.0, True: 0.2}  # processor time of the repetitions of one call, by whether the run is quick
+_SECONDS = {False: 1.5, True: 0.2}  # processor time of the repetitions of one call, by whether the run is quick
 _UNITS = {"exp": "exponentials", "bytes": "bytes", "flops": "operations"}
 
 

@@ -38,5 +38,5 @@ def run(args: argparse.Namespace) -> int:
     assert spec is not None  # the name of the file says how it is loaded
     sys.modules[spec.name] = module_from_spec(spec)
     output = "json" if args.json else "markdown" if args.markdown else "text"
-    program = import_module("fastpriv_benches.program")
+    program = import_module(f"{spec.name}.program")
     return int(program.run(args.only, args.quick, args.history, output, args.list))
