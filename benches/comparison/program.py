@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,13 @@ _UNITS = {"exp": "exponentials", "bytes": "bytes", "flops": "operations"}
 
 def run(
     only: Sequence[str] = (), quick: bool = False, history: str | None = None, output: str = "text",
-    listing: bool = False, tasks: Sequence[Task] = TASKS, write: Callable[[str], object] = sys.stdout.write,
+    listing: bool = False, tasks: Sequence[Task] = TASKS, write: Callable[[str], object] | None = None,
 ) -> int:
-    """Run the tasks, print them as "text", "markdown" or "json", and return the exit code.
+    """Run the tasks, print them as "text", "markdown" or "json" (by ``write``), and return the exit code.
 
     1 says that an answer is wrong, or that a ratio fell against the ``history``; otherwise 0.
     """
+    write = write or partial(print, end="", flush=True)
     chosen = choose(tasks, only)
     if listing:
         write("".join(f"{task.name}\n" for task in chosen))
