@@ -55,9 +55,10 @@ def amount(source: Path) -> int:
 
 
 setup(
-    # The C headers are installed as fastpriv/include, which is csrc in the source tree.
-    packages=[*find_packages(include=["fastpriv*"]), "fastpriv.include"],
-    package_dir={"fastpriv.include": CSRC.as_posix()},
+    # The C headers are installed as fastpriv/include, which is csrc in the source tree, and what fastpriv bench runs as
+    # fastpriv/benches, which is benches/comparison.
+    packages=[*find_packages(include=["fastpriv*"]), "fastpriv.include", "fastpriv.benches"],
+    package_dir={"fastpriv.include": CSRC.as_posix(), "fastpriv.benches": "benches/comparison"},
     ext_modules=cythonize(
         [Extension(SHARED, sources=["_cython_shared.c"], extra_compile_args=FLAGS),
          *map(extension, sorted(CSRC.glob("*/_*.pyx"), key=amount, reverse=True))],

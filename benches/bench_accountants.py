@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
+from comparison.accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, CompositionQuestion, ProgramOutcome, answers
 from mpmath import mp, mpf
 
 from fastpriv import compose

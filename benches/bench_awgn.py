@@ -11,10 +11,8 @@ import sys
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from comparison.capacities import one_sphere_by_scipy, spheres_by_blahut_arimoto
 from scipy.optimize import brentq
-from scipy.special import gammaln, ive
-from scipy.stats import ncx2
 
 from fastpriv import awgn_capacity
 from fastpriv.calibration import sigma_from_ci_lmip
@@ -29,22 +27,6 @@ MANY = {
 DIMENSIONS = (1, 2, 3, 4, 5, 8, 10, 16, 32, 64, 1000, 100_000)
 
 
-def log_bessel(d, x):
-    """log 0F1(; d/2; x^2/4), for dimensions whose Bessel function fits in doubles."""
-    nu, safe = d / 2 - 1, np.maximum(x, 1e-6)
-    return gammaln(d / 2) + np.log(ive(nu, safe)) + safe - nu * np.log(safe / 2)
-
-
-def one_sphere_by_scipy(d, r):
-    """R^2 - E log G(R rho) with rho^2 noncentral chi-squared."""
-    middle = math.sqrt(r * r + d)
-
-    def integrand(rho):
-        return 2 * rho * ncx2.pdf(rho * rho, d, r * r) * log_bessel(d, r * rho)
-
-    return r * r - quad(integrand, max(0.0, middle - 9), middle + 9, limit=200, epsrel=1e-10)[0]
-
-
 def one_sphere_by_debye(d, r):
     """The same where the Bessel function underflows: its leading uniform expansion and normal quantiles of rho."""
     node, weight = np.polynomial.hermite_e.hermegauss(40)
@@ -55,22 +37,6 @@ def one_sphere_by_debye(d, r):
     root = np.sqrt(1 + z * z)
     log = nu * (root - 1 - np.log((1 + root) / 2)) - np.log(root) / 2
     return r * r - weight @ log / weight.sum()
-
-
-def blahut_arimoto(d, amplitude, steps, spacing=0.25):
-    """Lower and upper bound on a grid of radii."""
-    rho = np.arange(0.025, math.sqrt(amplitude**2 + d) + 8, 0.05)
-    r = np.linspace(0, amplitude, int(amplitude / spacing) + 1)
-    log = log_bessel(d, r[:, None] * rho) - r[:, None] ** 2 / 2
-    law = np.exp(log + (d - 1) * np.log(rho) - rho**2 / 2)
-    law /= law.sum(1, keepdims=True)
-    top = log.max(0)
-    scaled, p = np.exp(log - top), np.full(len(r), 1 / len(r))
-    for _ in range(steps):
-        i = r**2 / 2 - law @ (np.log(p @ scaled) + top)
-        p = p * np.exp(i - i.max())
-        p /= p.sum()
-    return p @ i, i.max()
 
 
 @pytest.mark.parametrize("side", ["fastpriv", "scipy"])
@@ -101,10 +67,10 @@ def test_several_spheres_warm(benchmark, name, side):
         assert got.width <= 1e-9 * want
         benchmark(awgn_capacity, d, r)
         return
-    lower, _ = blahut_arimoto(d, r, 2000)
+    lower, _ = spheres_by_blahut_arimoto(d, r, 2000)
     assert lower <= want * (1 + 1e-6)
     assert lower >= want * (1 - 1e-2)
-    benchmark.pedantic(blahut_arimoto, args=(d, r, 2000), rounds=2)
+    benchmark.pedantic(spheres_by_blahut_arimoto, args=(d, r, 2000), rounds=2)
 
 
 @pytest.mark.parametrize("name", MANY)
@@ -144,7 +110,7 @@ def test_sweep_blahut_arimoto(benchmark):
 
     def sweep():
         return [
-            blahut_arimoto(d, a * math.sqrt(d), 200, spacing=max(0.02, a * math.sqrt(d) / 40))
+            spheres_by_blahut_arimoto(d, a * math.sqrt(d), 200, spacing=max(0.02, a * math.sqrt(d) / 40))
             for d in DIMENSIONS[1:9]
             for a in np.geomspace(0.1, 3.0, 7)
         ]

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from comparison.capacities import extremes_by_numpy, response_matrix
 
 from fastpriv import Channel, RandomizedResponse
 from fastpriv.mechanisms import GeometricMechanism, SubsetSelection, UnaryEncoding
@@ -21,25 +22,9 @@ def rows():
     return made
 
 
-def response():
-    """Randomised response written out."""
-    found = np.full((K, K), 1.0)
-    np.fill_diagonal(found, np.exp(EPSILON))
-    return found / found.sum(axis=1, keepdims=True)
-
-
 def numpy_check(cells):
     assert (cells >= 0).all()
     assert np.abs(cells.sum(axis=1) - 1).max() <= 1e-9
-
-
-def numpy_extremes(cells):
-    """LDP and both sides of MBP under the uniform prior, from the matrix."""
-    evidence = cells.mean(axis=0)
-    with np.errstate(divide="ignore"):
-        logs = np.log(cells)
-    ratio = logs - np.log(evidence)
-    return (logs.max(axis=0) - logs.min(axis=0)).max(), ratio.max(), -ratio.min()
 
 
 def numpy_samples(cells, secrets, rng):
@@ -79,7 +64,7 @@ def numpy_geometric(n, secrets, rng):
 
 def tasks():
     """Name, fastpriv's call, NumPy's call, and what says that both answer the same."""
-    cells, square = rows(), response()
+    cells, square = rows(), response_matrix(K, EPSILON)
     secrets = np.random.default_rng(1).integers(0, 64, DRAWS)
     few = secrets[:20_000]
     structured, subsets = RandomizedResponse(K, EPSILON), SubsetSelection(64, EPSILON, 8)
@@ -103,8 +88,9 @@ def tasks():
 
     return {
         f"check a dense channel {WIDE[0]} x {WIDE[1]}": (lambda: Channel(cells), lambda: numpy_check(cells), None),
-        f"k-RR, k = {K}: LDP and MBP": (lambda: extremes(structured), lambda: numpy_extremes(response()), close),
-        f"dense {K} x {K}: LDP and MBP": (lambda: extremes(dense), lambda: numpy_extremes(square), close),
+        f"k-RR, k = {K}: LDP and MBP": (
+            lambda: extremes(structured), lambda: extremes_by_numpy(response_matrix(K, EPSILON)), close),
+        f"dense {K} x {K}: LDP and MBP": (lambda: extremes(dense), lambda: extremes_by_numpy(square), close),
         f"cascade of two dense {K} x {K}": (
             lambda: dense.then(dense).matrix(), lambda: square @ square, close),
         f"{DRAWS:,} releases of k-RR": (

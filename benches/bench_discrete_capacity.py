@@ -9,35 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from comparison.capacities import GAP, blahut_arimoto, capacity_by_cvxpy, capacity_by_dit, random_channels
 
 from fastpriv import channel_capacity
 
-GAP = 1e-9
 SIZES = ((2, 2), (3, 3), (4, 4), (16, 16), (64, 64), (256, 256))
-
-
-def channels(n, m, many=1):
-    return np.random.default_rng((n, m)).dirichlet(np.ones(m), (many, n))
-
-
-def blahut_arimoto(channel, gap=GAP, seconds=20.0):
-    """A matvec, the logarithms of the output law and a matvec an iteration; ends at a certified gap, or by time."""
-    known = np.where(channel > 0, channel * np.log(np.where(channel > 0, channel, 1.0)), 0.0).sum(axis=1)
-    p = np.full(len(channel), 1.0 / len(channel))
-    end = time.process_time() + seconds
-    while True:
-        divergences = known - channel @ np.log(p @ channel)
-        value, upper = p @ divergences, divergences.max()
-        if upper - value <= gap or time.process_time() > end:
-            return value, upper
-        p = p * np.exp(divergences - upper)
-        p /= p.sum()
-
-
-def with_dit(channel):
-    from dit.algorithms import channel_capacity as capacity
-
-    return capacity(channel)[0] * np.log(2)
 
 
 def with_qif(channel):
@@ -46,30 +22,21 @@ def with_qif(channel):
     return qif.measure.shannon.add_capacity(channel, md=GAP)[0] * np.log(2)
 
 
-def with_cvxpy(channel):
-    import cvxpy as cp
-
-    p = cp.Variable(channel.shape[0], nonneg=True)
-    known = np.where(channel > 0, channel * np.log(np.where(channel > 0, channel, 1.0)), 0.0).sum(axis=1)
-    problem = cp.Problem(cp.Maximize(known @ p + cp.sum(cp.entr(channel.T @ p))), [cp.sum(p) == 1])
-    return problem.solve()
-
-
-PEERS = {name: call for name, call in (("dit", with_dit), ("qif", with_qif), ("cvxpy", with_cvxpy))
+PEERS = {name: call for name, call in (("dit", capacity_by_dit), ("qif", with_qif), ("cvxpy", capacity_by_cvxpy))
          if importlib.util.find_spec(name)}
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 4)])
 def test_a_batch_fastpriv(benchmark, n, m):
     benchmark.group = f"capacity of 10,000 channels {n} x {m}"
-    found = benchmark.pedantic(channel_capacity, args=(channels(n, m, 10_000),), rounds=3)
+    found = benchmark.pedantic(channel_capacity, args=(random_channels(n, m, 10_000),), rounds=3)
     assert found.capacity.width.max() <= 1.01 * GAP
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 4)])
 def test_ten_blahut_arimoto(benchmark, n, m):
     benchmark.group = f"capacity of 10,000 channels {n} x {m}"
-    stack = channels(n, m, 10_000)[:10]
+    stack = random_channels(n, m, 10_000)[:10]
     found = benchmark.pedantic(lambda: [blahut_arimoto(channel) for channel in stack], rounds=1)
     np.testing.assert_allclose([value for value, _ in found], channel_capacity(stack).capacity.value, atol=2e-9)
 
@@ -77,13 +44,13 @@ def test_ten_blahut_arimoto(benchmark, n, m):
 @pytest.mark.parametrize("size", [64, 256])
 def test_one_fastpriv(benchmark, size):
     benchmark.group = f"capacity, {size} x {size}"
-    found = benchmark.pedantic(channel_capacity, args=(channels(size, size)[0],), rounds=3, warmup_rounds=1)
+    found = benchmark.pedantic(channel_capacity, args=(random_channels(size, size)[0],), rounds=3, warmup_rounds=1)
     assert found.capacity.width <= 1.01 * GAP
 
 
 def test_one_blahut_arimoto(benchmark):
     benchmark.group = "capacity, 64 x 64"
-    channel = channels(64, 64)[0]
+    channel = random_channels(64, 64)[0]
     value, _ = benchmark.pedantic(blahut_arimoto, args=(channel,), rounds=1)
     assert abs(value - channel_capacity(channel).capacity.value) < 2e-9
 
@@ -100,7 +67,7 @@ def spent(call, repetitions):
 def lines():
     for n, m in SIZES:
         many = 100_000 if max(n, m) <= 4 else 1
-        stack = channels(n, m, many)
+        stack = random_channels(n, m, many)
         few = stack[:3]
         channel_capacity(few)
         name = "fastpriv, in a batch" if many > 1 else "fastpriv"
@@ -110,7 +77,7 @@ def lines():
         for name, call in PEERS.items():
             yield n, m, name, spent(lambda s=stack, f=call: f(s[0]), 1)
     for n, m, gap in ((1024, 1024, 1e-9), (2000, 2000, 1e-12), (100_000, 8, 1e-9), (8, 100_000, 1e-9)):
-        channel = channels(n, m)[0]
+        channel = random_channels(n, m)[0]
         yield n, m, f"fastpriv to {gap:g}", spent(lambda c=channel, g=gap: channel_capacity(c, rtol=g), 1)
 
 

@@ -8,7 +8,8 @@ import time
 
 import numpy as np
 import pytest
-from scipy.special import erfcx, log_ndtr, ndtr
+from comparison.accounting import epsilon_by_bisection, erfcx_difference, ndtr_difference
+from scipy.special import log_ndtr
 
 from fastpriv import GaussianMechanism, special
 
@@ -21,21 +22,10 @@ def settings():
     return 10 ** rng.uniform(-2, 1.2, POINTS), 10 ** rng.uniform(-3, 2, POINTS)
 
 
-def ndtr_difference(r, epsilon):
-    c = epsilon / (2 * r)
-    return ndtr(r - c) - np.exp(epsilon) * ndtr(-r - c)
-
-
 def log_ndtr_difference(r, epsilon):
     c = epsilon / (2 * r)
     first, second = log_ndtr(r - c), epsilon + log_ndtr(-r - c)
     return first + np.log1p(-np.exp(np.minimum(second - first, 0.0)))
-
-
-def erfcx_difference(r, epsilon):
-    c = epsilon / (2 * r)
-    a, b = (c - r) / np.sqrt(2), (c + r) / np.sqrt(2)
-    return 0.5 * np.exp(-a * a) * (erfcx(a) - erfcx(b))
 
 
 def agreement(got, want, where):
@@ -118,17 +108,6 @@ def test_log_delta_scipy_log_ndtr(benchmark, settings):
 SMALL = 1000
 
 
-def bisection(r, delta):
-    """What a careful user writes: 60 halvings of a bracket for every setting at once."""
-    low, high = np.zeros_like(r), 2 * r * (r + 40)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        with np.errstate(all="ignore"):
-            over = ndtr_difference(r, middle) > delta
-        low, high = np.where(over, middle, low), np.where(over, high, middle)
-    return high
-
-
 @pytest.mark.benchmark(group="gaussian epsilon for delta = 1e-5, 1e3 settings")
 def test_epsilon_fastpriv(benchmark):
     r = np.geomspace(0.05, 10, SMALL)
@@ -140,7 +119,7 @@ def test_epsilon_fastpriv(benchmark):
 @pytest.mark.benchmark(group="gaussian epsilon for delta = 1e-5, 1e3 settings")
 def test_epsilon_bisection_on_ndtr(benchmark):
     r = np.geomspace(0.05, 10, SMALL)
-    epsilon = benchmark(bisection, r, np.full(SMALL, 1e-5))
+    epsilon = benchmark(epsilon_by_bisection, r, np.full(SMALL, 1e-5))
     np.testing.assert_allclose(epsilon, special.gaussian_epsilon(r, 1e-5), rtol=1e-6)
 
 

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.special import rel_entr
+from comparison.capacities import ldp_by_scipy, pointwise_by_scipy
 
 from fastpriv import special
 
@@ -22,37 +21,6 @@ def settings():
 def few():
     """Mild settings that an optimiser can do: 8 x 8 of them."""
     return [(mu, epsilon) for mu in np.linspace(0.04, 0.62, 8) for epsilon in np.linspace(0.1, 2, 8)]
-
-
-def divergence(p, q):
-    return rel_entr(p, q) + rel_entr(1 - p, 1 - q)
-
-
-def edge(q, level, end):
-    """p between q and end with d(p || q) = level, by bisection."""
-    low, high = q, end
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if divergence(middle, q) < level else (low, middle)
-    return low
-
-
-def ldp_by_scipy(mu, epsilon):
-    level = mu
-    found = minimize_scalar(
-        lambda q: math.exp(epsilon) * edge(q, level, 0.0) - edge(q, level, 1.0), bounds=(-math.expm1(-level), 0.5),
-        method="bounded", options={"xatol": 1e-10},
-    )
-    return -found.fun
-
-
-def pointwise_by_scipy(mu, epsilon):
-    level = mu
-    found = minimize_scalar(
-        lambda q: math.exp(epsilon) * edge(q, level, 0.0) - q, bounds=(-math.expm1(-level), 1 - 1e-12),
-        method="bounded", options={"xatol": 1e-10},
-    )
-    return -found.fun
 
 
 @pytest.mark.benchmark(group="LDP curve under mutual information, 300 x 300")

@@ -7,60 +7,25 @@ import time
 
 import numpy as np
 import pytest
+from comparison.posteriors import NOISES, membership_by_numpy, membership_model
 
 from fastpriv.kernels import instruction_sets
 from fastpriv.studies.membership import (
-    BernoulliMembership,
-    FrequencyRelease,
-    GaussianNoise,
-    LaplaceNoise,
-    LInfinityNoise,
-    Panel,
     membership_posterior,
 )
 
 ATTRIBUTES = 64
-NOISES = {"gaussian": GaussianNoise(0.3), "laplace": LaplaceNoise(0.3), "linfinity": LInfinityNoise(0.01)}
-
-
-def model(people, kind, attributes=ATTRIBUTES):
-    rng = np.random.default_rng(people)
-    panel = Panel(rng.random((people, attributes)) < rng.beta(1, 2, attributes))
-    one = FrequencyRelease(panel, BernoulliMembership(0.5), NOISES[kind])
-    return one, one.simulate(1, rng=1).released[0]
-
-
-def with_numpy(one, released, kind):
-    """Probabilities as one would write them, 2^16 memberships at a time."""
-    people = one.n_people
-    d = one.panel.to_array().astype(float)
-    logs, total, mass = [], 0.0, np.zeros(people)
-    for start in range(0, 2**people, 2**16):
-        b = ((np.arange(start, min(start + 2**16, 2**people))[:, None] >> np.arange(people)) & 1).astype(float)
-        n = np.maximum(b.sum(axis=1, keepdims=True), 1)
-        apart = released - b @ d / n
-        if kind == "gaussian":
-            logs = -np.sum(apart**2, axis=1) / (2 * one.noise.sigma**2)
-        elif kind == "laplace":
-            logs = -np.sum(np.abs(apart), axis=1) / one.noise.scale
-        else:
-            logs = -np.max(np.abs(apart), axis=1) / one.noise.scale
-        weights = np.exp(logs + 60)
-        weights[0] = 0.0 if start == 0 else weights[0]
-        total += weights.sum()
-        mass += weights @ b
-    return mass / total
 
 
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize("peer", ["fastpriv", "numpy"])
 def test_enumeration(benchmark, kind, peer):
     benchmark.group = f"posterior of 18 people, {ATTRIBUTES} attributes, {kind}"
-    one, released = model(18, kind)
+    one, released = membership_model(18, kind)
     found = membership_posterior(one, released)
-    assert np.allclose(found.probabilities.value, with_numpy(one, released, kind), atol=1e-9)
+    assert np.allclose(found.probabilities.value, membership_by_numpy(one, released, kind), atol=1e-9)
     if peer == "numpy":
-        benchmark.pedantic(with_numpy, (one, released, kind), rounds=1)
+        benchmark.pedantic(membership_by_numpy, (one, released, kind), rounds=1)
     else:
         benchmark(membership_posterior, one, released)
 
@@ -68,14 +33,14 @@ def test_enumeration(benchmark, kind, peer):
 @pytest.mark.parametrize("kind", NOISES)
 def test_enumeration_of_twenty(benchmark, kind):
     benchmark.group = "posterior of 20 people, 64 attributes"
-    one, released = model(20, kind)
+    one, released = membership_model(20, kind)
     assert membership_posterior(one, released).entropy.width < 1e-11
     benchmark(membership_posterior, one, released)
 
 
 def test_many_releases(benchmark):
     benchmark.group = "posteriors of 1000 releases of 10 people"
-    one, _ = model(10, "gaussian")
+    one, _ = membership_model(10, "gaussian")
     released = one.simulate(1000, rng=1).released
     assert membership_posterior(one, released).probabilities.shape == (1000, 10)
     benchmark.pedantic(membership_posterior, (one, released), rounds=3)
@@ -103,7 +68,7 @@ def sweeps_with_numpy(d, released, sigma, sweeps, rng):
 @pytest.mark.parametrize("peer", ["fastpriv", "numpy"])
 def test_sweeps(benchmark, peer):
     benchmark.group = "Gibbs sweeps of 800 people, 5000 attributes: 6000 of fastpriv, 6 of NumPy"
-    one, released = model(800, "gaussian", 5000)
+    one, released = membership_model(800, "gaussian", 5000)
     if peer == "numpy":
         d, rng = one.panel.to_array().astype(float), np.random.default_rng(1)
         benchmark.pedantic(sweeps_with_numpy, (d, released, 0.3, 6, rng), rounds=1)
@@ -116,7 +81,7 @@ def test_sweeps(benchmark, peer):
 if __name__ == "__main__":
     print(instruction_sets.of_this_machine()[-1])
     for people, kind, n_jobs in [(20, "gaussian", 1), (20, "laplace", 1), (24, "gaussian", 2), (24, "laplace", 2)]:
-        one, released = model(people, kind)
+        one, released = membership_model(people, kind)
         seconds = []
         for _ in range(5):
             start = time.perf_counter()

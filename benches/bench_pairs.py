@@ -9,6 +9,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from comparison.divergences import subsampled_delta
 from scipy.special import ndtr
 
 from fastpriv import GaussianMixture, hockey_stick_divergence, special
@@ -20,12 +21,6 @@ def settings(n):
     """Sampling rates, noise multipliers, epsilons."""
     rng = np.random.default_rng(1)
     return 10 ** rng.uniform(-5, -0.5, n), 10 ** rng.uniform(-0.5, 1, n), 10 ** rng.uniform(-2, 0.5, n)
-
-
-def numpy_line(rate, sigma, epsilon):
-    """What one writes: the crossing, and two differences of normal distribution functions."""
-    u = np.log1p(np.expm1(epsilon) / rate)
-    return rate * (ndtr(0.5 / sigma - u * sigma) - np.exp(u) * ndtr(-0.5 / sigma - u * sigma))
 
 
 def agrees(value, rate, sigma, epsilon, tolerance):
@@ -46,7 +41,7 @@ def test_settings_fastpriv(benchmark, name):
     value, lower, upper = benchmark(getattr(special, f"sampled_gaussian_{name}"), sigma, rate, epsilon)
     assert ((lower <= value) & (value <= upper)).all()
     if name == "delta_remove":
-        agrees(numpy_line(rate, sigma, epsilon), rate, sigma, epsilon, 1e-3)
+        agrees(subsampled_delta(rate, sigma, epsilon), rate, sigma, epsilon, 1e-3)
     microseconds(benchmark, SETTINGS)
 
 
@@ -64,7 +59,7 @@ def test_settings_gufunc(benchmark):
 @pytest.mark.benchmark(group="subsampled Gaussian, settings", timer=time.process_time)
 def test_settings_numpy(benchmark):
     given = settings(SETTINGS)
-    agrees(benchmark(numpy_line, *given), *given, 1e-3)
+    agrees(benchmark(subsampled_delta, *given), *given, 1e-3)
     microseconds(benchmark, SETTINGS)
 
 
@@ -100,7 +95,7 @@ def test_curve_fastpriv(benchmark, curve):
 
 @pytest.mark.benchmark(group="subsampled Gaussian, one curve", timer=time.process_time)
 def test_curve_numpy(benchmark, curve):
-    agrees(benchmark(numpy_line, 0.01, 1.0, curve), 0.01, 1.0, curve, 1e-3)
+    agrees(benchmark(subsampled_delta, 0.01, 1.0, curve), 0.01, 1.0, curve, 1e-3)
     microseconds(benchmark, CURVE)
 
 

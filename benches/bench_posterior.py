@@ -13,19 +13,9 @@ import time
 
 import numpy as np
 import pytest
+from comparison.posteriors import by_numpy, jax_posterior, likelihoods, numba_posterior, torch_posterior
 
 SIZE = 2_000_000
-
-
-def inputs(n):
-    generator = np.random.default_rng(1)
-    likelihood, prior = np.empty(n), np.empty(n)
-    for i in range(0, n, 2**20):
-        part = slice(i, min(i + 2**20, n))
-        generator.standard_normal(out=likelihood[part])
-        generator.random(out=prior[part])
-    prior /= prior.sum()
-    return likelihood, prior
 
 
 def with_fastpriv(likelihood, prior, n_jobs=1):
@@ -39,83 +29,14 @@ def with_two_threads(likelihood, prior):
     return with_fastpriv(likelihood, prior, 2)
 
 
-def with_numpy(likelihood, prior):
-    joint = np.log(prior) + likelihood
-    top = joint.max()
-    evidence = top + np.log(np.exp(joint - top).sum())
-    log_ratio = likelihood - evidence
-    after = prior * np.exp(log_ratio)
-    middle = 0.5 * (prior + after)
-    js = 0.5 * (prior * np.log(prior / middle) + after * np.log(after / middle)).sum()
-    return evidence, -(after * np.log(after)).sum(), js, log_ratio.max()
-
-
-def with_torch(likelihood, prior):
-    import torch
-
-    likelihood, prior = torch.from_numpy(likelihood), torch.from_numpy(prior)
-    evidence = torch.logsumexp(torch.log(prior) + likelihood, 0)
-    log_ratio = likelihood - evidence
-    after = prior * torch.exp(log_ratio)
-    middle = 0.5 * (prior + after)
-    js = 0.5 * (prior * torch.log(prior / middle) + after * torch.log(after / middle)).sum()
-    return tuple(float(x) for x in (evidence, -(after * torch.log(after)).sum(), js, log_ratio.max()))
-
-
-def with_jax(likelihood, prior):
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    import jax.numpy as jnp
-
-    def all_of_it(likelihood, prior):
-        evidence = jax.scipy.special.logsumexp(jnp.log(prior) + likelihood)
-        log_ratio = likelihood - evidence
-        after = prior * jnp.exp(log_ratio)
-        middle = 0.5 * (prior + after)
-        js = 0.5 * (prior * jnp.log(prior / middle) + after * jnp.log(after / middle)).sum()
-        return evidence, -(after * jnp.log(after)).sum(), js, log_ratio.max()
-
-    if "jax" not in COMPILED:
-        COMPILED["jax"] = jax.jit(all_of_it)
-    return tuple(float(x) for x in COMPILED["jax"](likelihood, prior))
-
-
-def with_numba(likelihood, prior):
-    if "numba" not in COMPILED:
-        import numba
-
-        @numba.njit(nogil=True)
-        def all_of_it(likelihood, prior):
-            top = -np.inf
-            for i in range(likelihood.size):
-                top = max(top, np.log(prior[i]) + likelihood[i])
-            total = 0.0
-            for i in range(likelihood.size):
-                total += np.exp(np.log(prior[i]) + likelihood[i] - top)
-            evidence, entropy, js, most = top + np.log(total), 0.0, 0.0, -np.inf
-            for i in range(likelihood.size):
-                log_ratio = likelihood[i] - evidence
-                after = prior[i] * np.exp(log_ratio)
-                middle = 0.5 * (prior[i] + after)
-                entropy -= after * np.log(after)
-                js += 0.5 * (prior[i] * np.log(prior[i] / middle) + after * np.log(after / middle))
-                most = max(most, log_ratio)
-            return evidence, entropy, js, most
-
-        COMPILED["numba"] = all_of_it
-    return COMPILED["numba"](likelihood, prior)
-
-
-COMPILED = {}
-PEERS = {name: call for name, call in (("torch", with_torch), ("jax", with_jax), ("numba", with_numba))
+PEERS = {name: make() for name, make in (("torch", torch_posterior), ("jax", jax_posterior), ("numba", numba_posterior))
          if importlib.util.find_spec(name)}
-CALLS = {"fastpriv": with_fastpriv, "fastpriv, 2 threads": with_two_threads, "NumPy": with_numpy, **PEERS}
+CALLS = {"fastpriv": with_fastpriv, "fastpriv, 2 threads": with_two_threads, "NumPy": by_numpy, **PEERS}
 
 
 @pytest.fixture(scope="module")
 def given():
-    return inputs(SIZE)
+    return likelihoods(SIZE)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -131,9 +52,9 @@ def peak():
 
 def one_line(call, n, repetitions):
     """CPU time and wall time in nanoseconds a secret, and megabytes above the inputs."""
-    small = inputs(1000)
+    small = likelihoods(1000)
     call(*small)
-    given = inputs(n)
+    given = likelihoods(n)
     before, cpu, wall = peak(), float("inf"), float("inf")
     for _ in range(repetitions):
         begun, ticks = time.process_time(), time.perf_counter()

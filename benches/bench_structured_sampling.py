@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from comparison.accounting import plain_allocation
 from scipy import integrate
 
 from fastpriv.composition import BandedMatrixMechanism, RandomAllocation
@@ -20,18 +21,6 @@ def forget():
 def cold_delta(sigma, steps, epsilon):
     forget()
     return RandomAllocation(sigma, steps).delta(epsilon, direction="forward")
-
-
-def plain_allocation(sigma, steps, epsilon):
-    """What one would write: the likelihood ratio of samples of P."""
-    rng = np.random.default_rng(1)
-    total = np.zeros(SAMPLES)
-    for start in range(0, steps, 1000):
-        z = rng.standard_normal((SAMPLES, min(1000, steps - start))) / sigma
-        if start == 0:
-            z[:, 0] += 1.0 / sigma**2
-        total += np.exp(z - 0.5 / sigma**2).sum(axis=1)
-    return np.maximum(1.0 - np.exp(epsilon) * steps / total, 0.0)
 
 
 @pytest.mark.benchmark(group="allocation of 1000 steps, delta about 1e-2")

@@ -6,12 +6,12 @@ scikit-learn records of the same shape are drawn.
 """
 
 import importlib.util
-import itertools
 import math
 import time
 
 import numpy as np
 import pytest
+from comparison.posteriors import numba_subsets, subsets_by_numpy
 
 from fastpriv import posterior
 from fastpriv.channels import rank_of_subset
@@ -57,66 +57,6 @@ def cut(size=CUT):
     return mechanism.column(mechanism.sample([7, 100, size - 30], rng=1))
 
 
-def with_numpy(likelihood):
-    """Evidence, entropy, JS, extremes and inclusion, one first member at a time, as one would write it."""
-    linear, pairwise, n = likelihood.linear, likelihood.pairwise, likelihood.linear.size
-    places = np.array(list(itertools.combinations(range(n), 2)))
-    logs = []
-    for i in range(n - 2):
-        j, k = places[places[:, 0] > i].T
-        logs.append(linear[i] + linear[j] + linear[k] + pairwise[i, j] + pairwise[i, k] + pairwise[j, k])
-    logs = np.concatenate(logs)
-    top = logs.max()
-    law = np.exp(logs - top)
-    total = law.sum()
-    law /= total
-    y = logs - (top + math.log(total / logs.size))
-    entropy = -np.sum(law * (y - math.log(logs.size)))
-    middle = 0.5 * (law + 1 / logs.size)
-    js = 0.5 * (np.sum(law * (np.log(law, where=law > 0, out=np.zeros_like(law)) - np.log(middle)))
-                - np.mean(np.log(middle) + math.log(logs.size)))
-    return entropy, js, y.max(), y.min()
-
-
-def numba_passes():
-    import numba
-
-    @numba.njit
-    def passes(linear, pairwise):
-        n = linear.size
-        top = -np.inf
-        for i in range(n - 2):
-            for j in range(i + 1, n - 1):
-                base = linear[i] + linear[j] + pairwise[i, j]
-                for k in range(j + 1, n):
-                    top = max(top, base + linear[k] + pairwise[i, k] + pairwise[j, k])
-        total = moment = 0.0
-        count = 0
-        for i in range(n - 2):
-            for j in range(i + 1, n - 1):
-                base = linear[i] + linear[j] + pairwise[i, j]
-                for k in range(j + 1, n):
-                    d = base + linear[k] + pairwise[i, k] + pairwise[j, k] - top
-                    e = np.exp(d)
-                    total += e
-                    moment += e * d
-                    count += 1
-        shift = np.log(total) - np.log(count)
-        js, inclusion = 0.0, np.zeros(n)
-        for i in range(n - 2):
-            for j in range(i + 1, n - 1):
-                base = linear[i] + linear[j] + pairwise[i, j]
-                for k in range(j + 1, n):
-                    r = np.exp(base + linear[k] + pairwise[i, k] + pairwise[j, k] - top - shift)
-                    js += (r * np.log(2 * r / (1 + r)) if r > 0 else 0.0) + np.log(2 / (1 + r))
-                    inclusion[i] += r
-                    inclusion[j] += r
-                    inclusion[k] += r
-        return np.log(total) - moment / total, js / (2 * count), inclusion / count
-
-    return passes
-
-
 def test_a_cut_fastpriv(benchmark):
     benchmark.group = "posterior over 10,586,800 subsets"
     found = benchmark.pedantic(posterior, args=(cut(),), rounds=3)
@@ -126,7 +66,7 @@ def test_a_cut_fastpriv(benchmark):
 def test_a_cut_numpy(benchmark):
     benchmark.group = "posterior over 10,586,800 subsets"
     likelihood = cut()
-    entropy, js, most, least = benchmark.pedantic(with_numpy, args=(likelihood,), rounds=1)
+    entropy, js, most, least = benchmark.pedantic(subsets_by_numpy, args=(likelihood,), rounds=1)
     found = posterior(likelihood)
     numbers = [found.entropy.value, found.js.value, found.max_log_ratio.value, found.min_log_ratio.value]
     np.testing.assert_allclose([entropy, js, most, least], numbers, rtol=1e-9)
@@ -134,7 +74,7 @@ def test_a_cut_numpy(benchmark):
 
 def test_a_cut_numba(benchmark):
     benchmark.group = "posterior over 10,586,800 subsets"
-    likelihood, passes = cut(), numba_passes()
+    likelihood, passes = cut(), numba_subsets()
     passes(likelihood.linear[:5], likelihood.pairwise[:5, :5])
     entropy, js, inclusion = benchmark.pedantic(passes, args=(likelihood.linear, likelihood.pairwise), rounds=1)
     found = posterior(likelihood)
@@ -194,9 +134,9 @@ def speed():
         for name, (a, b) in (("first", (times[0], times[half])), ("second", (times[half], times[-1]))):
             yield (f"{likelihood.size} subsets, {jobs} threads, {name} pass: {b[0] - a[0]:.2f} s, "
                    f"{1e9 * (b[1] - a[1]) / likelihood.size:.2f} core-ns a subset")
-    small, passes = cut(), numba_passes()
+    small, passes = cut(), numba_subsets()
     passes(small.linear[:5], small.pairwise[:5, :5])
-    peers = {"fastpriv": (lambda: posterior(small), 3), "NumPy": (lambda: with_numpy(small), 1),
+    peers = {"fastpriv": (lambda: posterior(small), 3), "NumPy": (lambda: subsets_by_numpy(small), 1),
              "numba, naive": (lambda: passes(small.linear, small.pairwise), 1)}
     for name, (call, repetitions) in peers.items():
         yield f"{small.size} subsets, both passes, {name}: {1e9 * spent(call, repetitions) / small.size:.1f} core-ns"

@@ -1,7 +1,7 @@
 """The program ``fastpriv``: its parser, its exit codes, and the one line that it prints for an error.
 
-Exit codes: 0 done, 1 an audit refutes its ``--claim``, 2 bad input (one line on stderr, no traceback), 130 interrupted,
-141 the reader of the output left.
+Exit codes: 0 done, 1 an audit refutes its ``--claim`` or a bench fails, 2 bad input (one line on stderr, no traceback),
+130 interrupted, 141 the reader of the output left.
 Printing a help text loads neither NumPy nor a kernel, so the modules of the commands import what they need when they
 run.
 """
@@ -29,6 +29,7 @@ from ..base.version import VERSION
 from . import (
     assess,
     audit,
+    bench,
     compose,
     convert,
     divergence,
@@ -99,7 +100,7 @@ def program_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="fastpriv",
         description="Privacy figures with bounds. Commands: assess, sweep, compose, risk, divergence, posterior, "
-        "convert, membership, leakage, audit, figures, examples, info.",
+        "convert, membership, leakage, audit, figures, examples, bench, info.",
         epilog="Example: fastpriv assess people.csv --column age --sigma 1,10,100",
     )
     parser.set_defaults(
@@ -122,6 +123,7 @@ def program_parser() -> argparse.ArgumentParser:
         ("audit", audit, "lower bounds on epsilon from the scores of an attack"),
         ("figures", figures, "the figures of a paper, recomputed with bounds"),
         ("examples", examples, "files with which every command in the documents can be tried"),
+        ("bench", bench, "speed and accuracy on this machine, beside other packages and its limits"),
     ):
         subparser = commands.add_parser(name, help=text)
         subparser.set_defaults(run=command.run)

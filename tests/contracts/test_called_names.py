@@ -13,7 +13,7 @@ import fastpriv
 from contracts.registry import ROOMS
 
 ROOT = Path(__file__).parents[2]
-BENCHES = sorted((ROOT / "benches").glob("*.py"))
+BENCHES = sorted((ROOT / "benches").rglob("*.py"))
 #: CHANGELOG.md also tells of names that are gone
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "fastpriv").rglob("*.md")}
                    - {ROOT / "CHANGELOG.md"})

@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = [
     path.relative_to(ROOT).as_posix()
-    for folder, patterns in (("csrc", ("*.h", "*.pyx", "*.pxi")), ("tools", ("*.py",)), ("tests", ("*.py", "*.json")),
+    for folder, patterns in (("csrc", ("*.h", "*.pyx", "*.pxi")), ("tools", ("*.py",)), ("benches", ("*.py",)),
+                             ("tests", ("*.py", "*.json")),
                              ("fastpriv", ("*.py", "*.pyi", "*.pxd", "*.csv", "*.npz", "*.toml", "*.md", "py.typed")))
     for pattern in patterns for path in (ROOT / folder).rglob(pattern)
 ]
@@ -68,7 +69,9 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
     assert "fastpriv/__init__.pyi" in names
     assert {f"fastpriv/studies/datasets/{name}" for name in ("adult.csv", "digits.npz", "genotypes.npz")} <= names
     assert {"fastpriv/special.pxd", "fastpriv/include/fastpriv.h", "fastpriv/include/gauss/fp_gauss.h"} <= names
-    assert not [name for name in names if name.startswith(("csrc/", "tests/")) or name.endswith((".c", ".pyx"))]
+    assert {"fastpriv/benches/__init__.py", "fastpriv/benches/program.py"} <= names
+    assert not [name for name in names if name.startswith(("csrc/", "tests/", "benches/"))
+                or name.endswith((".c", ".pyx"))]
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     here = os.environ | {"PYTHONPATH": str(site)}
@@ -77,6 +80,9 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
         capture_output=True, check=True,
     ).stdout
     assert where.startswith(str(site))
+    command = [sys.executable, "-m", "fastpriv", "bench", "--list"]
+    tasks = subprocess.run(command, cwd=elsewhere, env=here, text=True, capture_output=True, check=True).stdout
+    assert "hockey-stick" in tasks
     (elsewhere / "ndtr.c").write_text("#include <fastpriv.h>\nint main(void) { return fastpriv_ndtr(0.0) != 0.5; }\n")
     include = f"-I{site}/fastpriv/include"
     subprocess.run(["cc", "-std=c11", include, "ndtr.c", "-o", "ndtr", "-lm"], cwd=elsewhere, check=True)

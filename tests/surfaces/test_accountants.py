@@ -5,10 +5,10 @@ import importlib.util
 import math
 from pathlib import Path
 
-import accountants
+import comparison.accountants as accountants
 import numpy as np
 import pytest
-from accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, Accountant, CompositionQuestion, answers
+from comparison.accountants import ACCOUNTANTS, SCHEME_ACCOUNTANTS, Accountant, CompositionQuestion, answers
 
 from fastpriv import DomainError, GaussianMechanism, figures
 from fastpriv.adapters.step_tables import make_step
