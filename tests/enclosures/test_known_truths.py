@@ -247,7 +247,8 @@ def test_compositions_of_gaussian_noise_are_one_gaussian():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["sampled-gaussian-001", "sampled-gaussian-026", "sampled-gaussian-053", "laplace-001", "laplace-006", "laplace-013", "sampled-laplace-001",
+@pytest.mark.parametrize("name", ["sampled-gaussian-001", "sampled-gaussian-026", "sampled-gaussian-053",
+                                  "laplace-001", "laplace-006", "laplace-013", "sampled-laplace-001",
                                   "sampled-laplace-007", "sampled-laplace-015", "mixed-038", "mixed-002"])
 def test_the_accountant_of_dp_accounting_brackets_the_truth(name):
     """By its pessimistic and its optimistic distribution of losses, of both directions."""

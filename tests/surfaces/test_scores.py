@@ -153,7 +153,7 @@ def test_the_truths_are_read_on_first_use():
 
 @pytest.mark.slow
 def test_the_accountant_of_dp_accounting_is_scored_by_its_events():
-    """As docs/truths.md says; it rounds losses up, and is a little above the truth."""
+    """By the events that docs/truths.md names; it rounds losses up, and is a little above the truth."""
     dp = pytest.importorskip("dp_accounting")
     accounting = pytest.importorskip("dp_accounting.pld")
 
