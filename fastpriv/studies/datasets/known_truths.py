@@ -34,9 +34,10 @@ __all__ = ["QUANTITIES", "CompositionTask", "MixtureTask", "ReleaseStep", "Score
 # Quantities of the tasks for estimators, named after the functions of the engine.
 QUANTITIES = ("mutual_information", "label_information", "kl_divergence", "total_variation", "entropy")
 
-# Columns of both tables, around those of the truth and its bounds.
+# Columns of the scores of estimators.
 _ESTIMATOR_COLUMNS = ("task", "quantity", "dimension", "truth", "lower", "upper", "estimate", "error", "standard_error",
                       "seconds", "failure")
+# Columns of the scores of accountants.
 _ACCOUNTANT_COLUMNS = ("task", "epsilon", "direction", "truth", "lower", "upper", "delta", "verdict", "log_ratio",
                        "seconds", "failure")
 _TEXTS = ("task", "quantity", "direction", "verdict", "failure")  # columns of text; the others are numbers
@@ -142,9 +143,9 @@ class ReleaseStep:
 
     Examples
     --------
-    >>> from fastpriv.datasets import ReleaseStep
-    >>> ReleaseStep("gaussian", 1.1, 0.01, 3000).scale
-    1.1
+    >>> from fastpriv import datasets
+    >>> datasets.composition_tasks()[-1].steps[0]
+    ReleaseStep(mechanism='gaussian', scale=0.7, rate=0.001, count=2000)
     """
 
     mechanism: Literal["gaussian", "laplace"]
@@ -264,6 +265,13 @@ class ScoreTable(Table):
 
     ``print`` shows the table; ``to_frame``, ``to_csv``, ``to_json`` and ``to_parquet`` hold all digits.
 
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns.
+    entries : tuple of tuple
+        One row for each task, cells in the order of the columns; None where there is nothing.
+
     Examples
     --------
     >>> from fastpriv import datasets
@@ -311,7 +319,7 @@ def score_estimator(
     samples : int, default 1000
         Samples of each distribution in each call.
     repeats : int, default 5
-        Calls for each task, with samples of their own.
+        Calls for each task, with samples of their own; at most 10,000.
     rng : None, int, sequence of int, SeedSequence, BitGenerator or Generator, optional
         Source of randomness. The samples of a task depend on it, on the name of the task and on nothing else.
     progress : bool or callable, optional
@@ -350,7 +358,7 @@ def score_estimator(
     """
     tasks = mixture_tasks("mutual_information") if tasks is None else tasks
     tasks = _checked("estimator", estimator, tasks, MixtureTask)
-    size, count = validate.count("samples", samples), validate.count("repeats", repeats)
+    size, count = validate.count("samples", samples), validate.count("repeats", repeats, maximum=10_000)
     root = random_streams.root(rng)
 
     def score_task(task: MixtureTask) -> tuple[Any, ...]:
