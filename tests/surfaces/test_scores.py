@@ -6,7 +6,6 @@ import math
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from fastpriv import Estimate, datasets
@@ -125,9 +124,7 @@ def test_the_table_is_written_with_all_digits(tmp_path):
     document = json.loads((tmp_path / "scores.json").read_text())
     assert document["table"][0]["error"] == 1 / 3 - ENTROPIES[0].truth.value
     assert scores.columns()[:2] == ("task", "quantity")
-    frame = scores.to_frame()
-    assert frame.shape == (2, 11)
-    assert np.isfinite(frame["error"]).all()
+    assert len(scores.columns()) == len(scores.rows()[0]) == 11
 
 
 def test_wrong_arguments_of_the_scorers():
@@ -139,7 +136,7 @@ def test_wrong_arguments_of_the_scorers():
         datasets.score_accountant(lambda task: 1.0, ENTROPIES)
     with pytest.raises(ValueError, match=r"tasks must be a sequence of MixtureTask"):
         datasets.score_estimator(lambda x: 1.0, 5)
-    with pytest.raises(ValueError, match=r"repeats must be an integer of at least 1; got 0"):
+    with pytest.raises(ValueError, match=r"repeats must be an integer of at least 1 and at most 10000; got 0"):
         datasets.score_estimator(lambda x: 1.0, ENTROPIES, repeats=0)
 
 
