@@ -17,7 +17,8 @@ SOURCES = [
     path.relative_to(ROOT).as_posix()
     for folder, patterns in (("csrc", ("*.h", "*.pyx", "*.pxi")), ("tools", ("*.py",)), ("benches", ("*.py",)),
                              ("tests", ("*.py", "*.json")),
-                             ("fastpriv", ("*.py", "*.pyi", "*.pxd", "*.csv", "*.npz", "*.toml", "*.md", "py.typed")))
+                             ("fastpriv", ("*.py", "*.pyi", "*.pxd", "*.csv", "*.json", "*.npz", "*.toml", "*.md",
+                                           "py.typed")))
     for pattern in patterns for path in (ROOT / folder).rglob(pattern)
 ]
 
@@ -67,7 +68,8 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
     names = {line.partition(",")[0] for line in record.read_text().splitlines()}
     assert "fastpriv/py.typed" in names
     assert "fastpriv/__init__.pyi" in names
-    assert {f"fastpriv/studies/datasets/{name}" for name in ("adult.csv", "digits.npz", "genotypes.npz")} <= names
+    data = ("adult.csv", "composition_tasks.json", "digits.npz", "genotypes.npz", "mixture_tasks.json")
+    assert {f"fastpriv/studies/datasets/{name}" for name in data} <= names
     assert {"fastpriv/special.pxd", "fastpriv/include/fastpriv.h", "fastpriv/include/gauss/fp_gauss.h"} <= names
     assert {"fastpriv/benches/__init__.py", "fastpriv/benches/program.py"} <= names
     assert not [name for name in names if name.startswith(("csrc/", "tests/", "benches/"))

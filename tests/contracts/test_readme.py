@@ -19,6 +19,7 @@ DOCS = ROOT / "docs"
 # Pages whose examples run one by one; those of auditing and composition are sessions with tests of their own.
 PAGES = (
     "assessment", "channels", "conversions", "divergences", "leakage", "membership", "posteriors", "quad", "sweeps",
+    "truths",
 )
 
 
@@ -87,6 +88,11 @@ def test_the_python_examples_run(tmp_path):
     assert "quad 3.47e-09 +- 7e-09, special.ndtr 0.0139034" in of("stats.norm.pdf")[1]
     assert "entropy: 4.70" in of("surprise")[1]
     assert "1.02: quad -0.187500 +- 3e-09, kl_divergence 3.086998 [3.086997, 3.086998]" in of("log_p - log_q")[1]
+    assert "moments: unsafe 0 of 152" in of("def moments")[1]
+    assert "central_limit: unsafe 123 of 152" in of("def moments")[1]
+    errors = {line.split()[0]: float(line.split()[2]) for line in of("nearest_neighbours")[1].splitlines()}
+    assert abs(errors["gaussian-weak-1-1"]) < 0.05
+    assert errors["channel-mixed-25-25"] < -6.0
     numbers = [0.0497516523, 0.0497516523, 7.03574095, 0.149749923]
     assert numbers_of(of("sigma_from_ci_lmip")[1]) == pytest.approx(numbers, rel=1e-7)
     xi, abp, vulnerability, _ = numbers_of(of("posterior.xi")[1])

@@ -1,0 +1,13 @@
+from .data_files import ADULT_CATEGORIES as ADULT_CATEGORIES
+from .data_files import ADULT_COLUMNS as ADULT_COLUMNS
+from .data_files import adult as adult
+from .data_files import digits as digits
+from .data_files import genotypes as genotypes
+from .known_truths import CompositionTask as CompositionTask
+from .known_truths import MixtureTask as MixtureTask
+from .known_truths import ReleaseStep as ReleaseStep
+from .known_truths import ScoreTable as ScoreTable
+from .known_truths import composition_tasks as composition_tasks
+from .known_truths import mixture_tasks as mixture_tasks
+from .known_truths import score_accountant as score_accountant
+from .known_truths import score_estimator as score_estimator
