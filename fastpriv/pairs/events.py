@@ -62,8 +62,12 @@ __all__ = [
 ]
 
 _DIGITS = 400  # of decimals: e^epsilon - 1 keeps 70 of them for the smallest double
-# bound: proved - e^-epsilon below it has no double, and counts as 0
-_LARGEST_EPSILON = 20000.0
+# bound: proved - e^-epsilon beyond it has no double, and counts as 0; times any double it is a long double
+_LARGEST_EPSILON = 9000.0
+# bound: none - guarantees of larger epsilons are bounded from below by those of this one, whose masses are doubles
+_LARGEST_TOLD = 690.0
+# bound: none - the least square of sigma, beyond which losses of the discrete Gaussian are no doubles
+_LEAST_VARIANCE = 2.0**-800
 # bound: proved - the least mass of a lattice that keeps its relative accuracy as a double
 _LEAST_MASS = 2.0**-1021
 _LOG_LEAST_MASS = 1021 * math.log(2.0)  # of its inverse
@@ -131,7 +135,11 @@ class ApproximateDP(PairObject):
         self._set(epsilon=levels.copy(), delta=deltas.copy())
 
     def _bounding_pairs(self) -> BoundingPairs:
-        return _pair_of_points(self.epsilon.tolist(), self.delta.tolist())
+        above, deltas = _pair_of_points(self.epsilon.tolist(), self.delta.tolist()), self.delta.tolist()
+        if not above.dominated:
+            return above
+        below = _pair_of_points(np.minimum(self.epsilon, _LARGEST_TOLD).tolist(), deltas)
+        return BoundingPairs(above.dominating, below.alternatives)
 
 
 def _pair_of_points(epsilons: list[float], deltas: list[float]) -> BoundingPairs:
@@ -229,7 +237,8 @@ class BoundedRange(PairObject):
         above = _pair_of_points([self.epsilon], [0.0])
         if self.epsilon == 0.0:
             return above
-        below = tuple(_pair_of_range(self.epsilon, share * self.epsilon) for share in _SHARES)
+        range_told = min(self.epsilon, _LARGEST_TOLD)
+        below = tuple(_pair_of_range(range_told, share * range_told) for share in _SHARES)
         if self.adaptive:
             return BoundingPairs(above.dominating, below)
         pair = above.dominating[0]
@@ -290,9 +299,9 @@ class PermuteAndFlip(PairObject):
 
     def _bounding_pairs(self) -> BoundingPairs:
         half = np.longdouble(0.5)
-        e = np.longdouble(self.epsilon)
+        e = np.longdouble(min(self.epsilon, _LARGEST_TOLD))
         p, q = np.array([half, half]), np.array([np.exp(-e), 1 - np.expm1(-e)]) * half
-        item = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING, EXTENDED_ROUNDING * (1 + self.epsilon))
+        item = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING, EXTENDED_ROUNDING * (1 + float(e)))
         below = item.alternatives[0]
         alternatives = (below, tuple(pair.reversed() for pair in below))
         return BoundingPairs((LaplacePair(1.0, self.epsilon, 1),), alternatives)
@@ -349,6 +358,9 @@ class DiscreteGaussianMechanism(PairObject):
         noise = None if sigma is None else _positive("sigma", sigma)
         square = None if sigma_squared is None else _positive("sigma_squared", sigma_squared)
         self._set(sigma=noise, sensitivity=validate.count("sensitivity", sensitivity, 0, 2**31), sigma_squared=square)
+        if self._variance() < _LEAST_VARIANCE:
+            raise DomainError(f"the square of sigma must be at least {_LEAST_VARIANCE:.4g}; got {noise or square!r} as "
+                              f"{'sigma' if square is None else 'sigma_squared'}. Without noise delta is 1.")
         if 2 * self._variance() * Fraction(_LOG_LEAST_MASS) >= _MOST_POINTS**2:
             most = _MOST_POINTS / math.sqrt(2.0 * _LOG_LEAST_MASS)
             name, limit, value = ("sigma", most, noise) if square is None else ("sigma_squared", most**2, square)

@@ -69,7 +69,8 @@ _NORMAL_ERROR = 1e-14
 # bound: proved - rounding of logarithms of densities in a cell, relative to 1 + their sizes
 _LOSS_ERROR = 1e-13
 _SHIFTS = [2.0**power for power in range(-30, 21)]  # the first a that are tried
-_HALVINGS_OF_SHIFTS = 200  # of the brackets between them
+# bound: none - relative width of the bracket of the least a; each halving takes a value of the curve of one run
+_SHIFT_WIDTH = 1e-4
 # bound: proved - relative rounding of means, shifts and curves of the bound without an order
 _OUTWARD = 1e-13
 _LARGEST_DISTANCE = 1e3  # of normal distributions in sigmas: others are no doubles in any cell
@@ -155,7 +156,7 @@ class NegativeBinomial(NamedFields):
         index = bisect_left(_SHIFTS, True, key=allowed)
         high = _SHIFTS[index] if index < len(_SHIFTS) else math.inf
         if high < math.inf:
-            high = bisect(allowed, 0.5 * high, high, _HALVINGS_OF_SHIFTS, rtol=1e-12)[1]
+            high = bisect(allowed, 0.5 * high, high, _HALVINGS, rtol=_SHIFT_WIDTH)[1]
         return (self.eta + 1.0) * high * (1.0 + 4 * UNIT_ROUNDOFF)
 
 

@@ -12,6 +12,8 @@ from fastpriv.pairs import Allocation, CyclicPoissonSampled, MatrixMechanism, Se
     (lambda: RandomAllocation(1.0, 10).epsilon(10**400), "delta must be between 0 and 1; got an integer of 1329 bits"),
     (lambda: RandomAllocation(1.0, 10).epsilon([1j, 0.5]), "delta must be between 0 and 1; got [1j, 0.5]"),
     (lambda: RandomAllocation(0.0, 10), "sigma must be positive and finite; got 0.0"),
+    (lambda: RandomAllocation(1.0, 10, 1.0, 10**30), "epochs must be an integer of at least 1 and at most 1000000000"),
+    (lambda: BandedMatrixMechanism([1.0], 1.0, 10, 1.0, 10**400), "epochs must be an integer of at least 1 and at most"),
     (lambda: RandomAllocation(1.0, 0), "steps must be an integer of at least 1 and at most 1000000000; got 0"),
     (lambda: RandomAllocation(1.0, 10, sensitivity=-1.0), "sensitivity must be at least 0 and finite; got -1.0"),
     (lambda: RandomAllocation(1.0, 10, epochs=0), "epochs must be an integer of at least 1; got 0"),
