@@ -16,7 +16,7 @@ from fastpriv.pairs import Allocation, CyclicPoissonSampled, MatrixMechanism, Se
     (lambda: BandedMatrixMechanism([1.0], 1.0, 10, 1.0, 10**400), "epochs must be an integer of at least 1 and at most"),
     (lambda: RandomAllocation(1.0, 0), "steps must be an integer of at least 1 and at most 1000000000; got 0"),
     (lambda: RandomAllocation(1.0, 10, sensitivity=-1.0), "sensitivity must be at least 0 and finite; got -1.0"),
-    (lambda: RandomAllocation(1.0, 10, epochs=0), "epochs must be an integer of at least 1; got 0"),
+    (lambda: RandomAllocation(1.0, 10, epochs=0), "epochs must be an integer of at least 1 and at most 1000000000; got 0"),
     (lambda: BallsInBins(1.0, 1.5), "bins must be an integer"),
     (lambda: BandedMatrixMechanism([1.0, -0.5], 1.0, 10), "coefficients must be at least 0 and finite; got -0.5"),
     (lambda: BandedMatrixMechanism([0.0, 0.5], 1.0, 10), "coefficients must have a positive first entry; got 0.0"),
