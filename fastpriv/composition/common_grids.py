@@ -108,7 +108,7 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         interval, tail = min(most, 2.0 ** math.floor(math.log2(finest))), min(tail, wanted)
     if cheap and len(pairs) == 1 and pairs[0].least_loss < 0.0 and pairs[0].largest_loss()[0] < math.inf:
         span = pairs[0].largest_loss()[0] - pairs[0].least_loss
-        intervals = max(2, math.ceil(span / interval))  # a point hardly below the largest loss, which may have a probability
+        intervals = max(2, math.ceil(span / interval))  # a point hardly below the largest loss, which may be probable
         interval = span / intervals * (1.0 - 2.0 / intervals**2)
     if grid_intervals and min(grid_intervals) > 0.0:
         interval = min(grid_intervals) / max(1, math.ceil(min(grid_intervals) / interval))

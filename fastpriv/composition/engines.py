@@ -317,10 +317,10 @@ def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray)
     known_by_curves = all(pair.grid_losses is None for pair in pairs) and not mixtures
     last = ((simple_bounds, _WIDEST),) if known_by_curves else ()
     few = sum(pair.count for pair in pairs) <= _MOST_RELEASES
-    second = ((simple_bounds, _WIDE),) if mixtures else ((laplace_bounds, _NARROW),)
-    if any(pair.labels is not None for pair in pairs):
-        second = ((_of_labels, _NARROW),)
-    for engine, width in (*second, (_on_grids, _WIDEST), *last):
+    second: tuple[Callable[..., LogBounds | None], float] = (laplace_bounds, _NARROW)
+    if mixtures or any(pair.labels is not None for pair in pairs):
+        second = (simple_bounds, _WIDE) if mixtures else (_of_labels, _NARROW)
+    for engine, width in (second, (_on_grids, _WIDEST), *last):
         wide = _wide_points(result, width)
         if engine is _on_grids and any(pair.mixtures is not None for pair in pairs):
             wide &= (result.upper > _DEEPEST) & few

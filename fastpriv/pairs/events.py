@@ -73,6 +73,7 @@ _LEAST_MASS = 2.0**-1021
 _LOG_LEAST_MASS = 1021 * math.log(2.0)  # of its inverse
 _MOST_POINTS = 2**18  # of either side of the noise on the integers
 _MOST_LEAVES = 2**62  # steps of a tree
+_MOST_RANGES = 1024  # mechanisms of bounded range that are counted where they are fixed in advance
 _SHARES = (0.5, 0.25, 0.75)  # of t in e whose pairs bound adaptive mechanisms of bounded range from below
 
 
@@ -177,16 +178,18 @@ def _convex_minorant(points: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundedRangePair(DiscretePair):
-    """Mechanisms of bounded range that are fixed in advance: alone they have a curve of their own, in
-    ``composition/joint_bounds.py``; with others they count as the randomised response that these probabilities are.
+    """Mechanisms of bounded range: up to ``most_counted`` of them alone have a curve of their own, in
+    ``composition/joint_bounds.py``; others count as the randomised response that these probabilities are.
     """
 
     width: float = 0.0
+    most_counted: int = 1
 
     def reversed(self) -> BoundedRangePair:
         """Q against P, whose losses have the range too."""
         p, q = self.q, self.p
-        return BoundedRangePair(p, q, self.count, self.q_relative_error, self.p_relative_error, self.width)
+        return BoundedRangePair(p, q, self.count, self.q_relative_error, self.p_relative_error, self.width,
+                                self.most_counted)
 
 
 class BoundedRange(PairObject):
@@ -208,10 +211,11 @@ class BoundedRange(PairObject):
 
     Notes
     -----
-    Fixed in advance, equal mechanisms compose exactly, up to 1024 of them; more of them, or with other mechanisms, and
-    adaptively, they count as epsilon-DP ones from above and as concrete mechanisms from below.
+    One mechanism has its exact curve. Fixed in advance, equal mechanisms compose exactly, up to 1024 of them; more of
+    them, or with other mechanisms, and adaptively, they count as epsilon-DP ones from above and as concrete mechanisms
+    from below.
 
-    **Accuracy** in advance, the exact curve up to rounding; ``tests/enclosures/test_events.py``.
+    **Accuracy** of one, or in advance, the exact curve up to rounding; ``tests/enclosures/test_events.py``.
 
     Source: Dong, Durfee and Rogers 2020, theorem 1.2; the head of ``fastpriv/pairs/events.py``.
 
@@ -239,11 +243,10 @@ class BoundedRange(PairObject):
             return above
         range_told = min(self.epsilon, _LARGEST_TOLD)
         below = tuple(_pair_of_range(range_told, share * range_told) for share in _SHARES)
-        if self.adaptive:
-            return BoundingPairs(above.dominating, below)
         pair = above.dominating[0]
         assert isinstance(pair, DiscretePair)
-        item = BoundedRangePair(pair.p, pair.q, 1, pair.p_relative_error, pair.q_relative_error, self.epsilon)
+        item = BoundedRangePair(pair.p, pair.q, 1, pair.p_relative_error, pair.q_relative_error, self.epsilon,
+                                1 if self.adaptive else _MOST_RANGES)
         return BoundingPairs((item,), below)
 
 

@@ -241,8 +241,8 @@ class Selected(PairObject):
     Notes
     -----
     With a known order the pair is exact: of discrete bases, and of two normal distributions of one sigma. Without one,
-    bounds from above hold for every order and score, and those from below are of the order of the losses and its
-    reverse, which need not be the worst.
+    bounds from above hold for every order and score, and those from below are of the order of the losses, its
+    reverse, and a score without information where there is always a run: they need not be the worst.
 
     "The best of m runs" is priced as ``compose(Selected(base, NegativeBinomial(1.0, 1.0 / m)))``: m on average.
 
@@ -290,6 +290,9 @@ class Selected(PairObject):
         if self.order is None:
             below = tuple(part for item in concrete for order in ("largest", "smallest")
                           for part in _of_monotone(item, self.runs, order))
+            if isinstance(self.runs, NegativeBinomial):  # a score of no information: one run, as it is
+                read = getattr(self.base, "forward_pairs", None) or read_pair("base", self.base).forward
+                below += read.alternatives
             forward: Any = CompositionBase(self.base, "forward") if pair is None else PairBase(pair)
             backward: Any = CompositionBase(self.base, "backward") if pair is None else PairBase(pair.reversed())
             return BoundingPairs((_SelectionBound(forward, backward, self.runs, 1),), below or ((),))

@@ -108,7 +108,8 @@ def test_vast_losses_are_told_apart():
 @pytest.mark.parametrize(("sigma", "steps", "epsilon"), [(0.02, 10, 1150.0), (0.02, 1000, 900.0)])
 def test_vast_losses_in_both_directions(sigma, steps, epsilon):
     """Between the event that a sum of a step exceeds a threshold, and the Gaussian mechanism of one step."""
-    found = {d: compose(RandomAllocation(sigma, steps)).log_delta(epsilon, direction=d) for d in ("forward", "backward")}
+    made = compose(RandomAllocation(sigma, steps))
+    found = {one: made.log_delta(epsilon, direction=one) for one in ("forward", "backward")}
     with mpmath.workdps(int(0.5 * epsilon) + 30):
         a, x, phi = 1 / mpmath.mpf(sigma), mpmath.mpf(epsilon), mpmath.ncdf
         for direction in found:

@@ -92,6 +92,8 @@ def test_bounded_range_numbers():
     fixed, adaptive = (compose(BoundedRange(1.0, adaptive=way), 2).delta(0.25) for way in (False, True))
     assert fixed.value == pytest.approx(0.216055, abs=5e-7)
     assert adaptive.lower <= 0.220924 <= adaptive.upper  # chosen adaptively, it is more than fixed in advance
+    one = compose(BoundedRange(1.0)).delta([0.0, 0.25, 0.9])  # nothing to adapt to
+    assert (one.upper == compose(BoundedRange(1.0, adaptive=False)).delta([0.0, 0.25, 0.9]).upper).all()
     # adaptive mechanisms count as epsilon-DP ones from above, and mixed lists too
     assert adaptive.upper == compose(ApproximateDP(1.0, 0.0), 2).delta(0.25).upper
     mixed = compose([BoundedRange(1.0, adaptive=False), GaussianMechanism(2.0, 1.0)], [2, 1])
@@ -288,7 +290,7 @@ def test_epsilons_beyond_all_doubles(epsilon):
     assert (several.upper < 0.5 + 1e-12).all()
 
 
-ERRORS = [    (lambda: renyi_filter([GaussianMechanism(1.0, 1.0)], 1.0, 0.0, order=2.0), DomainError,
+ERRORS = [(lambda: renyi_filter([GaussianMechanism(1.0, 1.0)], 1.0, 0.0, order=2.0), DomainError,
      "delta must be above 0 and at most 1; got 0"),
     (lambda: renyi_filter([GaussianMechanism(1.0, 1.0)], 1.0, 0.5, order=1.0), DomainError,
      "order must be above 1 and finite; got 1"),
