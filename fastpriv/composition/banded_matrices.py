@@ -85,6 +85,7 @@ __all__ = ["BandedMatrixMechanism", "checked_coefficients"]
 # bound: proved - relative error of a loading: a root, two products and a quotient
 _LOADING_ERROR = 2.0**-50
 _MAX_BINS = 4096  # of one epoch, for which the error of a value below holds
+_MAX_EPOCHS = 10**9  # as many as a random allocation takes
 _BLOCK_VALUES = 2**19  # numbers y of a block of samples: 4 MiB
 _MAX_ORDER = 24  # of the tuples
 _LARGEST_EXPONENT = 600.0  # of bounds of values, and of tilts for addition
@@ -162,7 +163,7 @@ class BandedMatrixMechanism(StructuredSampling):
         column = checked_coefficients(coefficients, "bins", number)
         noise, span = noise_and_sensitivity(sigma, sensitivity)
         self._set(coefficients=column, sigma=noise, bins=number, sensitivity=span,
-                  epochs=validate.count("epochs", epochs))
+                  epochs=validate.count("epochs", epochs, 1, _MAX_EPOCHS))
 
     @property
     def scale(self) -> float:

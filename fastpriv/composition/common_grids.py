@@ -30,7 +30,7 @@ _METHOD = "tilted transforms"
 _COARSEST, _VAST = 0.25, 2.0  # interval, the first that is tried, and from which on a coarser one is enough
 _COARSER = 64.0  # times an interval whose grid does not reach the losses
 # bound: none - the finest interval
-_FINEST = 2.0**-40
+_FINEST = 2.0**-100
 _MOST_POINTS = 2**14  # of the grid of one pair: each is a value of its curve
 _MOST_TRANSFORMED = 2**17  # of the transform, 24 deviations wide
 _MOST_CHEAP = 2**17, 2**19  # the same two of pairs whose curves are all cheap
@@ -108,7 +108,7 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         interval, tail = min(most, 2.0 ** math.floor(math.log2(finest))), min(tail, wanted)
     if cheap and len(pairs) == 1 and pairs[0].least_loss < 0.0 and pairs[0].largest_loss()[0] < math.inf:
         span = pairs[0].largest_loss()[0] - pairs[0].least_loss
-        intervals = math.ceil(span / interval)  # a point hardly below the largest loss, which may have a probability
+        intervals = max(2, math.ceil(span / interval))  # a point hardly below the largest loss, which may be probable
         interval = span / intervals * (1.0 - 2.0 / intervals**2)
     if grid_intervals and min(grid_intervals) > 0.0:
         interval = min(grid_intervals) / max(1, math.ceil(min(grid_intervals) / interval))

@@ -16,7 +16,7 @@ Engines
 * Laplace noise alone, few releases: sums over the numbers of extreme losses.
 * Pairs with labels that are told: a sum over the numbers of releases with each label (``labelled_sums``).
 * All others: sums along a contour.
-* Mixtures whose contours take too long: bounds by single releases.
+* Mixtures whose contours take too long, and what no grid reaches: bounds by single releases.
 * Curves, and losses on grids, alone or with anything else, and whatever another engine gives up: losses on a common
   grid and their tilted transform, as far as it reaches.
 
@@ -310,11 +310,13 @@ def _narrowed_by_fallbacks(pairs: Sequence[DominatingPair], epsilon: FloatArray)
     """Bounds of delta by one engine after the other, as long as brackets are wide."""
     result = _by_sums(pairs, epsilon, "delta")
     mixtures = all(pair.mixtures is not None for pair in pairs)
+    known_by_curves = all(pair.grid_losses is None for pair in pairs) and not mixtures
+    last = ((simple_bounds, _WIDEST),) if known_by_curves else ()
     few = sum(pair.count for pair in pairs) <= _MOST_RELEASES
-    second = ((simple_bounds, _WIDE),) if mixtures else ((laplace_bounds, _NARROW),)
-    if any(pair.labels is not None for pair in pairs):
-        second = ((_of_labels, _NARROW),)
-    for engine, width in (*second, (_on_grids, _WIDEST)):
+    second: tuple[Callable[..., LogBounds | None], float] = (laplace_bounds, _NARROW)
+    if mixtures or any(pair.labels is not None for pair in pairs):
+        second = (simple_bounds, _WIDE) if mixtures else (_of_labels, _NARROW)
+    for engine, width in (second, (_on_grids, _WIDEST), *last):
         wide = _wide_points(result, width)
         if engine is _on_grids and any(pair.mixtures is not None for pair in pairs):
             wide &= (result.upper > _DEEPEST) & few

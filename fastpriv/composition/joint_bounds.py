@@ -48,7 +48,6 @@ from ..pairs.protocol import EXTENDED_ROUNDING, BoundingPairs, DominatingPair
 __all__ = ["joint_bounds", "log_tilt_factor", "renyi_bounds", "sum_of_divergences"]
 
 _SECOND_ORDER = 1.01  # bound: proved - times a relative error of at most 1e-9: its logarithm
-_MOST_RANGES = 1024  # mechanisms of bounded range that are counted
 # bound: proved - differences of multiples of e and of epsilon are normal numbers, for e from here on
 _LEAST_WIDTH = 1e-270
 _TILTS = np.geomspace(2.0**-20, 2.0**20, 81)  # t between which the least bound is searched
@@ -100,8 +99,8 @@ def joint_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBou
     if any(isinstance(pair, RenyiPair) for pair in pairs):
         return _renyi_bounds(tuple(pairs), epsilon)
     first = pairs[0] if pairs else None
-    ranges = isinstance(first, BoundedRangePair) and len(pairs) == 1 and first.count <= _MOST_RANGES
-    if ranges and isinstance(first, BoundedRangePair) and first.width >= _LEAST_WIDTH:
+    if (isinstance(first, BoundedRangePair) and len(pairs) == 1 and first.count <= first.most_counted
+            and first.width >= _LEAST_WIDTH):
         rows = np.array([_range_bounds(first.width, first.count, level) for level in epsilon.tolist()])
         lower, upper = rows.reshape(-1, 2).T
         return LogBounds.of_bounds(lower, upper, {}, "counts of losses, the largest over a common shift")

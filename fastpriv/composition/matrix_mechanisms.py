@@ -126,6 +126,8 @@ class MatrixMechanism(StructuredSampling):
                     "Pass one each."
                 )
         noise, span = noise_and_sensitivity(sigma, sensitivity)
+        validate.scalar("the largest entries of matrix and patterns, times sensitivity over sigma",
+                        float(c.max()) * float(u.max()) * (span / noise), "below 1e100", lambda x: x < 1e100)
         self._set(matrix=c, sigma=noise, patterns=u, probabilities=weights, sensitivity=span)
 
     def _bounding_pairs(self, deltas: tuple[float, float] = IMPROVED_DELTAS) -> BoundingPairs:

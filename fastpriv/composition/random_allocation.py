@@ -56,7 +56,7 @@ __all__ = [
 
 Direction = Literal["forward", "backward", "worst"]
 
-_MAX_STEPS = 10**9  # of an epoch: sums are doubled, 30 times for these
+_MAX_STEPS = 10**9  # of an epoch, and epochs: sums are doubled, 30 times for these
 # bound: proved - relative roundings of means, of their squares, and of weights that are sums of up to 4096 terms
 ALLOWANCE = 1e-11
 _MOST_MEANS = 32  # of the mixture of a sum
@@ -421,4 +421,5 @@ def _checked(sigma: Any, name: str, steps: Any, sensitivity: Any, epochs: Any) -
     """The arguments of both constructors."""
     noise, span = noise_and_sensitivity(sigma, sensitivity)
     number = validate.count(name, steps, 1, _MAX_STEPS)
-    return {"sigma": noise, name: number, "sensitivity": span, "epochs": validate.count("epochs", epochs)}
+    return {"sigma": noise, name: number, "sensitivity": span,
+            "epochs": validate.count("epochs", epochs, 1, _MAX_STEPS)}

@@ -7,7 +7,10 @@ log-normal variables with mean 1 and log standard deviation a, so that with the 
 
 Neither exceeds the delta of the Gaussian mechanism with the same noise, by the joint convexity of delta. Neither is
 below that with sqrt(t) times the noise: given the mean of all coordinates, R is on average the likelihood ratio of that
-mean.
+mean. With d that of the same noise, and Phi(c)^(t - 1) the probability that no other step exceeds the threshold c = a /
+2 - epsilon / a of one step,
+
+    delta_remove >= d(epsilon + log t),        delta_add >= Phi(c)^(t - 1) d(epsilon).
 
 Any mechanism. P1 is the law of a step in which the record takes part, Q1 that of any other step. In a step R_i =
 dP1/dQ1, under Q1; R is the average of R_1 .. R_t, independent, and m = P1(Q1 = 0):
@@ -39,7 +42,7 @@ import numpy as np
 
 from .. import special
 from ..base.estimate import Estimate
-from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, next_above
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray, next_above, next_below
 from .discrete_pairs import DiscretePair, bounding_atoms
 from .log_bounds import certified
 from .log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, SumTerm, log_normal_sum, log_normal_sum_near
@@ -63,12 +66,12 @@ _LEAST_IMPROVED = 1e-250
 IMPROVED_DELTAS: tuple[float, float] = (_LEAST_IMPROVED, 1.0)  # of curves of which nothing else is known
 # bound: none - a below which the atoms of a law are not told apart: the two Gaussian mechanisms at the head remain
 _LEAST_SCALE = 1e-10
-_LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, other steps are left out of account
+_LARGEST_SCALE = 25.0  # beyond it, where sigma is less than 0.04 sensitivities, laws of sums are not used
 # bound: none - width of epsilon, from that of delta and its slope, that is not improved
 _ACCEPTED_EPSILON = 2e-4
 # bound: none - least and largest relative widths of delta that are not improved
 _ACCEPTED_WIDTHS = 1e-4, 2e-3
-_LARGEST_EPSILON = 680.0  # beyond it the bounds are those at it, and 0: steps e^epsilon would overflow
+_LARGEST_EPSILON = 680.0  # beyond it laws of sums are not used: steps e^epsilon would overflow
 # bound: proved - relative error of gaussian_delta: theorem 1.2 of docs/proofs/gaussian.md
 _GAUSSIAN_ERROR = 4e-15
 _LOSS_CELLS = 3000  # of the losses of a base with a density
@@ -97,7 +100,7 @@ class SumOfRatios(DominatingPair):
     deltas: tuple[float, float]
 
     def bounds(self, epsilon: FloatArray, used: BoolArray) -> FloatArray:
-        """Rows of values, lower and upper bounds at epsilon up to the largest one; those ``used`` are asked for."""
+        """Rows of values, lower and upper bounds at epsilon; laws of sums serve those ``used``."""
         raise NotImplementedError
 
     def reversed(self) -> Self:
@@ -107,10 +110,9 @@ class SumOfRatios(DominatingPair):
     def curve(self, epsilon: FloatArray) -> Estimate:
         """Probabilities at epsilon >= 0."""
         levels = np.asarray(epsilon, dtype=np.float64).ravel()
-        inside = np.minimum(levels, _LARGEST_EPSILON)
-        rows = self.bounds(inside, levels == inside)
+        rows = self.bounds(levels, levels <= _LARGEST_EPSILON)
         positive = rows[2] > 0.0
-        rows[1, (levels > inside) | (rows[1] < _LEAST_KNOWN)] = 0.0
+        rows[1, rows[1] < _LEAST_KNOWN] = 0.0
         rows[2] = np.where(positive, np.clip(rows[2], _LEAST_KNOWN, 1.0), 0.0)
         rows[1] = np.minimum(rows[1], rows[2])
         rows[0] = np.clip(rows[0], rows[1], rows[2])
@@ -191,18 +193,22 @@ class AllocationPair(SumOfRatios):
 
     def bounds(self, epsilon: FloatArray, used: BoolArray) -> FloatArray:
         """By one step and by all, or by the law of the sum."""
-        most = self._of_one_step(epsilon, 1.0) if self.scale > 0.0 else np.zeros(epsilon.size)
-        rows = np.stack([most, np.zeros(epsilon.size), most])
-        if self.steps == 1 and self.scale > 0.0:
+        if self.scale == 0.0:
+            return np.zeros((3, epsilon.size))
+        most = self._of_one_step(epsilon, 1.0)
+        rows = np.stack([most, np.zeros(epsilon.size), np.maximum(most, _LEAST_KNOWN)])
+        if self.steps == 1:
             rows[1] = self._of_one_step(epsilon, -1.0)
-        elif self.scale > _LARGEST_SCALE:
-            if not self.adds:  # R is at least one of its t terms
-                rows[1] = self._of_one_step(next_above(epsilon + next_above(math.log(self.steps))), -1.0)
-        elif 0.0 < self.scale < _LEAST_SCALE:
+        elif self.scale < _LEAST_SCALE:
             rows[1] = self._of_one_step(epsilon, -1.0, math.sqrt(self.steps))
-        elif self.scale > 0.0:
+        elif not self.adds:  # (a + b - x)^+ >= (a - x)^+ + (b - x)^+ for positive numbers
+            rows[1] = self._of_one_step(next_above(epsilon + next_above(math.log(self.steps))), -1.0)
+        elif self.scale > _LARGEST_SCALE:  # the event that every step is below the threshold of one
+            threshold = next_below(0.5 * self.scale - next_above(epsilon / self.scale, 4), 2)
+            others = np.exp((self.steps - 1) * special.log_ndtr(threshold) * (1.0 + 4 * _GAUSSIAN_ERROR))
+            rows[1] = self._of_one_step(epsilon, -1.0) * others * (1.0 - 1e-12)
+        if self.steps > 1 and _LEAST_SCALE <= self.scale <= _LARGEST_SCALE:
             self.improve(self.scale, epsilon, rows, np.flatnonzero(used))
-        if self.scale > 0.0:
             rows[2] = np.maximum(rows[2], _LEAST_KNOWN)
         return rows
 
@@ -232,7 +238,7 @@ class AllocationOfPair(SumOfRatios):
         rows = np.stack([0.5 * most, np.zeros(epsilon.size), most])
         term, low, high = _term(self.dominating, self.dominated, self.adds)
         sums = _sums_one_by_one(term, self.steps)
-        at = np.flatnonzero(most > 0.0)
+        at = np.flatnonzero((most > 0.0) & used)
         if sums is not None:
             self.narrow(rows, at, epsilon, sums)
         else:

@@ -62,13 +62,18 @@ __all__ = [
 ]
 
 _DIGITS = 400  # of decimals: e^epsilon - 1 keeps 70 of them for the smallest double
-# bound: proved - e^-epsilon below it has no double, and counts as 0
-_LARGEST_EPSILON = 20000.0
+# bound: proved - e^-epsilon beyond it has no double, and counts as 0; times any double it is a long double
+_LARGEST_EPSILON = 9000.0
+# bound: none - guarantees of larger epsilons are bounded from below by those of this one, whose masses are doubles
+_LARGEST_TOLD = 690.0
+# bound: none - the least square of sigma, beyond which losses of the discrete Gaussian are no doubles
+_LEAST_VARIANCE = 2.0**-800
 # bound: proved - the least mass of a lattice that keeps its relative accuracy as a double
 _LEAST_MASS = 2.0**-1021
 _LOG_LEAST_MASS = 1021 * math.log(2.0)  # of its inverse
 _MOST_POINTS = 2**18  # of either side of the noise on the integers
 _MOST_LEAVES = 2**62  # steps of a tree
+_MOST_RANGES = 1024  # mechanisms of bounded range that are counted where they are fixed in advance
 _SHARES = (0.5, 0.25, 0.75)  # of t in e whose pairs bound adaptive mechanisms of bounded range from below
 
 
@@ -131,7 +136,11 @@ class ApproximateDP(PairObject):
         self._set(epsilon=levels.copy(), delta=deltas.copy())
 
     def _bounding_pairs(self) -> BoundingPairs:
-        return _pair_of_points(self.epsilon.tolist(), self.delta.tolist())
+        above, deltas = _pair_of_points(self.epsilon.tolist(), self.delta.tolist()), self.delta.tolist()
+        if not above.dominated:
+            return above
+        below = _pair_of_points(np.minimum(self.epsilon, _LARGEST_TOLD).tolist(), deltas)
+        return BoundingPairs(above.dominating, below.alternatives)
 
 
 def _pair_of_points(epsilons: list[float], deltas: list[float]) -> BoundingPairs:
@@ -169,16 +178,18 @@ def _convex_minorant(points: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundedRangePair(DiscretePair):
-    """Mechanisms of bounded range that are fixed in advance: alone they have a curve of their own, in
-    ``composition/joint_bounds.py``; with others they count as the randomised response that these probabilities are.
+    """Mechanisms of bounded range: up to ``most_counted`` of them alone have a curve of their own, in
+    ``composition/joint_bounds.py``; others count as the randomised response that these probabilities are.
     """
 
     width: float = 0.0
+    most_counted: int = 1
 
     def reversed(self) -> BoundedRangePair:
         """Q against P, whose losses have the range too."""
         p, q = self.q, self.p
-        return BoundedRangePair(p, q, self.count, self.q_relative_error, self.p_relative_error, self.width)
+        return BoundedRangePair(p, q, self.count, self.q_relative_error, self.p_relative_error, self.width,
+                                self.most_counted)
 
 
 class BoundedRange(PairObject):
@@ -200,10 +211,11 @@ class BoundedRange(PairObject):
 
     Notes
     -----
-    Fixed in advance, equal mechanisms compose exactly, up to 1024 of them; more of them, or with other mechanisms, and
-    adaptively, they count as epsilon-DP ones from above and as concrete mechanisms from below.
+    One mechanism has its exact curve. Fixed in advance, equal mechanisms compose exactly, up to 1024 of them; more of
+    them, or with other mechanisms, and adaptively, they count as epsilon-DP ones from above and as concrete mechanisms
+    from below.
 
-    **Accuracy** in advance, the exact curve up to rounding; ``tests/enclosures/test_events.py``.
+    **Accuracy** of one, or in advance, the exact curve up to rounding; ``tests/enclosures/test_events.py``.
 
     Source: Dong, Durfee and Rogers 2020, theorem 1.2; the head of ``fastpriv/pairs/events.py``.
 
@@ -229,12 +241,12 @@ class BoundedRange(PairObject):
         above = _pair_of_points([self.epsilon], [0.0])
         if self.epsilon == 0.0:
             return above
-        below = tuple(_pair_of_range(self.epsilon, share * self.epsilon) for share in _SHARES)
-        if self.adaptive:
-            return BoundingPairs(above.dominating, below)
+        range_told = min(self.epsilon, _LARGEST_TOLD)
+        below = tuple(_pair_of_range(range_told, share * range_told) for share in _SHARES)
         pair = above.dominating[0]
         assert isinstance(pair, DiscretePair)
-        item = BoundedRangePair(pair.p, pair.q, 1, pair.p_relative_error, pair.q_relative_error, self.epsilon)
+        item = BoundedRangePair(pair.p, pair.q, 1, pair.p_relative_error, pair.q_relative_error, self.epsilon,
+                                1 if self.adaptive else _MOST_RANGES)
         return BoundingPairs((item,), below)
 
 
@@ -290,9 +302,9 @@ class PermuteAndFlip(PairObject):
 
     def _bounding_pairs(self) -> BoundingPairs:
         half = np.longdouble(0.5)
-        e = np.longdouble(self.epsilon)
+        e = np.longdouble(min(self.epsilon, _LARGEST_TOLD))
         p, q = np.array([half, half]), np.array([np.exp(-e), 1 - np.expm1(-e)]) * half
-        item = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING, EXTENDED_ROUNDING * (1 + self.epsilon))
+        item = bounding_atoms(p, q, np.array([True, True]), EXTENDED_ROUNDING, EXTENDED_ROUNDING * (1 + float(e)))
         below = item.alternatives[0]
         alternatives = (below, tuple(pair.reversed() for pair in below))
         return BoundingPairs((LaplacePair(1.0, self.epsilon, 1),), alternatives)
@@ -349,6 +361,9 @@ class DiscreteGaussianMechanism(PairObject):
         noise = None if sigma is None else _positive("sigma", sigma)
         square = None if sigma_squared is None else _positive("sigma_squared", sigma_squared)
         self._set(sigma=noise, sensitivity=validate.count("sensitivity", sensitivity, 0, 2**31), sigma_squared=square)
+        if self._variance() < _LEAST_VARIANCE:
+            raise DomainError(f"the square of sigma must be at least {_LEAST_VARIANCE:.4g}; got {noise or square!r} as "
+                              f"{'sigma' if square is None else 'sigma_squared'}. Without noise delta is 1.")
         if 2 * self._variance() * Fraction(_LOG_LEAST_MASS) >= _MOST_POINTS**2:
             most = _MOST_POINTS / math.sqrt(2.0 * _LOG_LEAST_MASS)
             name, limit, value = ("sigma", most, noise) if square is None else ("sigma_squared", most**2, square)

@@ -70,7 +70,8 @@ _NORMAL_ERROR = 1e-14
 # bound: proved - rounding of logarithms of densities in a cell, relative to 1 + their sizes
 _LOSS_ERROR = 1e-13
 _SHIFTS = [2.0**power for power in range(-30, 21)]  # the first a that are tried
-_HALVINGS_OF_SHIFTS = 200  # of the brackets between them
+# bound: none - relative width of the bracket of the least a; each halving takes a value of the curve of one run
+_SHIFT_WIDTH = 1e-4
 # bound: proved - relative rounding of means, shifts and curves of the bound without an order
 _OUTWARD = 1e-13
 _LARGEST_DISTANCE = 1e3  # of normal distributions in sigmas: others are no doubles in any cell
@@ -156,7 +157,7 @@ class NegativeBinomial(NamedFields):
         index = bisect_left(_SHIFTS, True, key=allowed)
         high = _SHIFTS[index] if index < len(_SHIFTS) else math.inf
         if high < math.inf:
-            high = bisect(allowed, 0.5 * high, high, _HALVINGS_OF_SHIFTS, rtol=1e-12)[1]
+            high = bisect(allowed, 0.5 * high, high, _HALVINGS, rtol=_SHIFT_WIDTH)[1]
         return (self.eta + 1.0) * high * (1.0 + 4 * UNIT_ROUNDOFF)
 
 
@@ -241,8 +242,8 @@ class Selected(PairObject):
     Notes
     -----
     With a known order the pair is exact: of discrete bases, and of two normal distributions of one sigma. Without one,
-    bounds from above hold for every order and score, and those from below are of the order of the losses and its
-    reverse, which need not be the worst.
+    bounds from above hold for every order and score, and those from below are of the order of the losses, its
+    reverse, and a score without information where there is always a run: they need not be the worst.
 
     "The best of m runs" is priced as ``compose(Selected(base, NegativeBinomial(1.0, 1.0 / m)))``: m on average.
 
@@ -290,6 +291,9 @@ class Selected(PairObject):
         if self.order is None:
             below = tuple(part for item in concrete for order in ("largest", "smallest")
                           for part in _of_monotone(item, self.runs, order))
+            if isinstance(self.runs, NegativeBinomial):  # a score of no information: one run, as it is
+                read = getattr(self.base, "forward_pairs", None) or read_pair("base", self.base).forward
+                below += read.alternatives
             forward: Any = CompositionBase(self.base, "forward") if pair is None else PairBase(pair)
             backward: Any = CompositionBase(self.base, "backward") if pair is None else PairBase(pair.reversed())
             return BoundingPairs((_SelectionBound(forward, backward, self.runs, 1),), below or ((),))

@@ -73,7 +73,7 @@ _GROUPED = 10**5  # reports from which on grids ask for groups
 # bound: none - points of grids of sums over two numbers, a millisecond each, and levels by which their length is found
 _COARSE_POINTS, _SEARCHED = 512, 33
 _FARTHEST = 1e3  # nats of losses that are searched for an end, where they are unbounded
-_MAX_STEPS = 10**9  # batches of an epoch
+_MAX_STEPS = 10**9  # batches of an epoch, and epochs
 _POINTS = 4000  # of the largest of all sums of a null record, where cells may end
 _CELL_RATIO = 0.9  # of the probabilities above the ends of a cell
 # bound: none - probability above the last end
@@ -341,7 +341,7 @@ class ShuffledBatches(PairObject):
     batches : int
         Batches of an epoch, at most 1e9.
     epochs : int, default 1
-        Epochs, each with an order of its own.
+        Epochs, each with an order of its own, at most 1e9.
     relation : {"replace_one", "zero_out"}, default "replace_one"
         Whether a record is replaced by another, up to two sensitivities away, or becomes null, which contributes 0
         but keeps its place.
@@ -386,7 +386,7 @@ class ShuffledBatches(PairObject):
         validate.instance("base", base, GaussianMechanism)
         normal_noise(base, "base.")
         self._set(base=base, batches=validate.count("batches", batches, 1, _MAX_STEPS),
-                  epochs=validate.count("epochs", epochs),
+                  epochs=validate.count("epochs", epochs, 1, _MAX_STEPS),
                   relation=validate.choice("relation", relation, ("replace_one", "zero_out")))
 
     def _bounding_pairs(self) -> BoundingPairs:

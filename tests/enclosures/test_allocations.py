@@ -7,6 +7,7 @@ import math
 import pickle
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -94,6 +95,38 @@ def test_sampled_steps_by_sampling():
     values = np.maximum(ratio - math.exp(epsilon), 0.0)
     assert abs(values.mean() - found.value) < 5.0 * values.std() / math.sqrt(samples)
     assert found.upper < 1.01 * found.lower
+
+
+def test_vast_losses_are_told_apart():
+    for direction in ("forward", "backward"):
+        found = compose(RandomAllocation(1e-3, 10)).log_delta([4e5, 6e5], direction=direction)
+        assert found.lower[0] > -1e-9
+        assert found.upper[1] < -600.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sigma", "steps", "epsilon"), [(0.02, 10, 1150.0), (0.02, 1000, 900.0)])
+def test_vast_losses_in_both_directions(sigma, steps, epsilon):
+    """Between the event that a sum of a step exceeds a threshold, and the Gaussian mechanism of one step."""
+    made = compose(RandomAllocation(sigma, steps))
+    found = {one: made.log_delta(epsilon, direction=one) for one in ("forward", "backward")}
+    with mpmath.workdps(int(0.5 * epsilon) + 30):
+        a, x, phi = 1 / mpmath.mpf(sigma), mpmath.mpf(epsilon), mpmath.ncdf
+        for direction in found:
+            events = []
+            for i in range(-8, 9):  # all steps at most c, or some step above it
+                c = (a / 2 - x / a if direction == "backward" else a / 2 + x / a) + mpmath.mpf(i) / 4
+                below_q, below_p = steps * mpmath.log(phi(c)), (steps - 1) * mpmath.log(phi(c)) + mpmath.log(phi(c - a))
+                if direction == "backward":
+                    events.append(mpmath.exp(below_q) - mpmath.exp(x + below_p))
+                else:
+                    events.append(-mpmath.expm1(below_p) + mpmath.exp(x) * mpmath.expm1(below_q))
+            least, most = max(events), phi(a / 2 - x / a) - mpmath.exp(x) * phi(-a / 2 - x / a)
+            estimate = found[direction]
+            assert estimate.upper >= float(mpmath.log(least))
+            assert estimate.lower <= float(mpmath.log(most)) + 1e-12
+            assert estimate.lower >= float(mpmath.log(least)) - (0.5 if direction == "forward" else 5.0)
+            assert estimate.upper <= float(mpmath.log(most)) + 1e-11
 
 
 @pytest.mark.parametrize("times", [2, 3, 6])

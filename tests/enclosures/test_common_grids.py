@@ -144,6 +144,17 @@ def test_tilts_by_groups_of_neighbours(count, level):
     assert log_moment == pytest.approx(count * math.log(tilted.sum()), rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("scale", "rate"), [(5.97105, 1e-12), (100.0, 1e-10), (1000.0, 1e-9)])
+def test_losses_of_hardly_any_size(scale, rate):
+    """Two steps: delta(0) is between that of one and twice that; one grid serves losses of any size."""
+    steps = compose(PoissonSampled(LaplaceMechanism(scale, 1.0), rate), 2)
+    found = steps.log_delta(0.0, direction="forward")
+    one = math.log(rate * -math.expm1(-0.5 / scale))
+    assert one <= found.upper <= one + math.log(2.0)
+    assert one <= found.lower <= found.upper <= found.lower + 1e-3
+
+
 @pytest.mark.slow
 def test_few_releases_have_fine_grids():
     step = FixedSizeSampled(GaussianMechanism(2.0, 1.0), 64, 8, relation="replace_one")._bounding_pairs().dominating[0]

@@ -92,6 +92,8 @@ def test_bounded_range_numbers():
     fixed, adaptive = (compose(BoundedRange(1.0, adaptive=way), 2).delta(0.25) for way in (False, True))
     assert fixed.value == pytest.approx(0.216055, abs=5e-7)
     assert adaptive.lower <= 0.220924 <= adaptive.upper  # chosen adaptively, it is more than fixed in advance
+    one = compose(BoundedRange(1.0)).delta([0.0, 0.25, 0.9])  # nothing to adapt to
+    assert (one.upper == compose(BoundedRange(1.0, adaptive=False)).delta([0.0, 0.25, 0.9]).upper).all()
     # adaptive mechanisms count as epsilon-DP ones from above, and mixed lists too
     assert adaptive.upper == compose(ApproximateDP(1.0, 0.0), 2).delta(0.25).upper
     mixed = compose([BoundedRange(1.0, adaptive=False), GaussianMechanism(2.0, 1.0)], [2, 1])
@@ -277,8 +279,18 @@ def test_they_are_values(one):
         one.epsilon = 3.0
 
 
-ERRORS = [
-    (lambda: renyi_filter([GaussianMechanism(1.0, 1.0)], 1.0, 0.0, order=2.0), DomainError,
+@pytest.mark.parametrize("epsilon", [700.0, 800.0, 1e5, 1e308])
+def test_epsilons_beyond_all_doubles(epsilon):
+    """Masses of e^-epsilon are no doubles: bounds from below are those of a smaller epsilon."""
+    assert compose(PermuteAndFlip(epsilon)).delta(1.0).lower > 0.499
+    for one in (ApproximateDP(epsilon, 1e-300), BoundedRange(epsilon), BoundedRange(epsilon, adaptive=False)):
+        assert compose(one).delta(1.0).lower > 1.0 - 1e-12
+    several = compose(ApproximateDP([epsilon, 1.0], [1e-300, 0.5])).delta([1.0, 600.0])
+    assert (several.lower > 0.5 - 1e-12).all()
+    assert (several.upper < 0.5 + 1e-12).all()
+
+
+ERRORS = [(lambda: renyi_filter([GaussianMechanism(1.0, 1.0)], 1.0, 0.0, order=2.0), DomainError,
      "delta must be above 0 and at most 1; got 0"),
     (lambda: renyi_filter([GaussianMechanism(1.0, 1.0)], 1.0, 0.5, order=1.0), DomainError,
      "order must be above 1 and finite; got 1"),
@@ -307,6 +319,10 @@ ERRORS = [
      "sigma must be positive and finite; got 0"),
     (lambda: DiscreteGaussianMechanism(1.0, 0.5), DomainError,
      "sensitivity must be an integer"),
+    (lambda: DiscreteGaussianMechanism(1e-160), DomainError,
+     "the square of sigma must be at least 1.5e-241; got 1e-160 as sigma. Without noise"),
+    (lambda: DiscreteGaussianMechanism(sigma_squared=5e-324), DomainError,
+     "the square of sigma must be at least .*; got 5e-324 as sigma_squared"),
     (lambda: DiscreteGaussianMechanism(1e6), DomainError,
      "sigma must be below .*, so that the lattice"),
     (lambda: TreeAggregation(0, 1.0), DomainError,

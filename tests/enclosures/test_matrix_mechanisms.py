@@ -92,6 +92,8 @@ def test_objects_and_errors():
     assert (again, hash(again)) == (one, hash(one))
     for arguments, error, word in (
         ((-np.eye(3), 1.0, np.eye(3)), DomainError, "matrix"), ((np.eye(3), 0.0, np.eye(3)), DomainError, "sigma"),
+        ((np.eye(3), 5e-324, np.eye(3)), DomainError,
+         "the largest entries of matrix and patterns, times sensitivity over sigma must be below 1e100; got inf"),
         ((np.eye(3), 1.0, np.eye(2)), ShapeError, "patterns"), ((np.eye(3), 1.0, np.ones(3)), ShapeError, "patterns"),
         ((np.eye(3), 1.0, np.eye(3), [0.5, 0.5]), ShapeError, "probabilities"),
         ((np.eye(3), 1.0, np.eye(3), [0.5, 0.5, 0.5]), DomainError, "probabilities"),

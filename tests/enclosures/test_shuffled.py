@@ -349,6 +349,7 @@ def test_objects():
     (lambda: ShuffledBatches(GaussianMechanism(1.0), 10), "sensitivity"),
     (lambda: ShuffledBatches(GaussianMechanism(1.0, 1.0), 0), "batches must be an integer"),
     (lambda: ShuffledBatches(GaussianMechanism(1.0, 1.0), 10, 0), "epochs must be an integer"),
+    (lambda: ShuffledBatches(GaussianMechanism(1.0, 1.0), 10, 10**30), "epochs must be an integer of at least 1 and"),
     (lambda: ShuffledBatches(GaussianMechanism(1.0, 1.0), 10, relation="add_or_remove"), "relation must be one of"),
     (lambda: shuffled_local_epsilon(-1.0, 0.1, 10), "epsilon must be at least 0 and finite; got -1.0"),
     (lambda: shuffled_local_epsilon(1.0, 0.0, 10), "delta must be above 0 and below 1; got 0.0"),

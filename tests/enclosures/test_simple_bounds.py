@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from fastpriv import DomainError, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose
+from fastpriv import (
+    DomainError,
+    GaussianMechanism,
+    GaussianMixture,
+    LaplaceMechanism,
+    PoissonSampledGaussian,
+    compose,
+)
 from fastpriv.composition.contour import contour_bounds
 from fastpriv.composition.simple_bounds import simple_bounds
+from fastpriv.pairs import ShuffledBatches
 
 FAR = GaussianMixture([0.5, 0.5], [0.0, 1e6], 1.0)
 
@@ -96,9 +104,15 @@ def test_just_below_the_largest_loss(share):
     assert found.upper - found.lower < 0.15 * abs(found.upper)
 
 
-def test_other_steps_have_no_simple_bounds():
-    steps = compose(LaplaceMechanism(1.0), 3).forward_pairs.dominating
-    assert simple_bounds(steps, np.array([1.0])) is None
+def test_steps_of_any_kind_have_simple_bounds():
+    """By the curves of single releases alone; a jump of one loss tells something where losses are vast."""
+    steps, epsilon = compose(LaplaceMechanism(1.0), 3), np.array([0.0, 0.5, 2.5])
+    simple, exact = simple_bounds(steps.forward_pairs.dominating, epsilon), steps.log_delta(epsilon)
+    assert (simple.upper >= exact.lower).all()
+    assert (simple.lower <= exact.upper).all()
+    assert (simple.upper[:2] < 0.0).all()
+    vast = compose(ShuffledBatches(GaussianMechanism(1e-3, 1.0), 10, 3)).log_delta([700.0, 1e6])
+    assert (vast.lower > -1e-6).all()
 
 
 @pytest.mark.parametrize("count", [3, 1000])
