@@ -16,8 +16,6 @@ from .event_lists import composition_from_dp_events
 with explain_missing_package("CertifiedAccountant", "dp_accounting", "dp-accounting"):
     from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
 
-__all__ = ["CertifiedAccountant"]
-
 _RELATIONS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "add_or_remove", NeighboringRelation.REPLACE_ONE: "replace_one",
     NeighboringRelation.REPLACE_SPECIAL: "zero_out",

@@ -27,8 +27,6 @@ from ..pairs.mixture_pairs import MixturePair
 from ..pairs.protocol import DominatingPair
 from ..posteriors.bayes import posterior
 
-__all__ = ["Certificate", "certificate"]
-
 _Parts = tuple[dict[str, Any], dict[str, Any]]  # inputs of a statement, and hints that make its check cheap
 _COMPOSED = ("delta", "log_delta", "epsilon")  # methods of a composition that have certificates
 # Numbers of a posterior; its other ones are functions of these.

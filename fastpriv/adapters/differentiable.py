@@ -11,8 +11,6 @@ from .. import divergences
 from ..base.numerics import FloatArray
 from ..distributions import MixtureStack
 
-__all__ = ["Setting", "gradients", "value"]
-
 Setting: TypeAlias = tuple[str, float | None, float | None]  # a quantity, its order and its epsilon
 # The function of each quantity.
 _FUNCTIONS: dict[str, Any] = {

@@ -35,8 +35,6 @@ from ..pairs.protocol import BoundingPairs
 from ..pairs.sampled import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
 from ..pairs.selected import NegativeBinomial, Poisson, Selected
 
-__all__ = ["composition_from_dp_events", "composition_from_opacus", "opacus_history"]
-
 Relation = Literal["add_or_remove", "replace_one", "zero_out"]
 
 _MAX_DEPTH = 100  # events within events

@@ -10,8 +10,6 @@ with explain_missing_package("fastpriv.adapters.flower", "flwr 1.40 or later", "
     from flwr.supercore.privacy_accounting import PrivacySpent
     from flwr.supercore.privacy_accounting.rdp_accountant import RdpAccountant
 
-__all__ = ["FlowerAccountant"]
-
 
 class FlowerAccountant(RdpAccountant):  # type: ignore[misc]
     """Flower's ``RdpAccountant`` with the same configuration, events, ledger and saved state; only the numbers differ.

@@ -19,8 +19,6 @@ with explain_missing_package("fastpriv.adapters.jax", "JAX", "jax"):
     import jax
     import jax.numpy as jnp
 
-__all__ = ["divergence"]
-
 
 def divergence(
     quantity: str, p: tuple[Any, Any, Any], q: tuple[Any, Any, Any] | None = None, *, order: float | None = None,

@@ -11,8 +11,6 @@ from ..base.errors import BackendMissingError, DomainError, ShapeError, explain_
 from ..distributions import GaussianMixture
 from ..distributions.other_libraries import mixture_of_fitted
 
-__all__ = ["mixture_from_scipy", "mixture_from_sklearn", "scipy_from_mixture", "sklearn_from_mixture"]
-
 
 def mixture_from_sklearn(fitted: Any) -> GaussianMixture:
     """The distribution of a fitted ``sklearn.mixture.GaussianMixture``.

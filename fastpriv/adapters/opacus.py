@@ -13,8 +13,6 @@ with explain_missing_package("fastpriv.adapters.opacus", "Opacus", "opacus"):
     from opacus.accountants.accountant import IAccountant
     from opacus.accountants.registry import register_accountant
 
-__all__ = ["OpacusAccountant"]
-
 
 class OpacusAccountant(IAccountant):  # type: ignore[misc]
     """What ``PrivacyEngine(accountant="fastpriv")`` and ``get_noise_multiplier(accountant="fastpriv")`` of Opacus make.

@@ -14,8 +14,6 @@ from ..pairs.sampled import PoissonSampled
 with explain_missing_package("fastpriv.adapters.pfl", "pfl-research", "pfl prv-accountant"):
     from pfl.privacy.privacy_accountant import PrivacyAccountant
 
-__all__ = ["PflAccountant"]
-
 _NOISES: dict[str, Any] = {"gaussian": GaussianMechanism, "laplace": LaplaceMechanism}  # by the names of pfl-research
 
 

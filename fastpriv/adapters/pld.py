@@ -11,8 +11,6 @@ from ..base.errors import DomainError, explain_missing_package
 from ..composition import certified_curves
 from ..pairs.discretised_losses import discretised
 
-__all__ = ["dp_accounting_pld"]
-
 _INTERVAL = 1e-4  # of the grid of losses, in nats: the default of dp_accounting
 # bound: none - what is beyond the grid is mass at infinity, with its bound
 _TAIL_MASS = 1e-30  # delta beyond the grid: far below the deltas that people ask for, after 1e6 compositions too

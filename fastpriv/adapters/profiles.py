@@ -10,8 +10,6 @@ from ..composition.advantages import advantage
 from ..composition.compositions import certified_curves, compose
 from ..composition.trade_off import trade_off_curve
 
-__all__ = ["opendp_privacy_profile", "riskcal_evaluator"]
-
 
 def riskcal_evaluator(
     pair_of_parameter: Callable[[float], Any], *, count: int = 1, alpha: float | None = None,

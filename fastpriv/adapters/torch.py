@@ -16,8 +16,6 @@ with explain_missing_package("fastpriv.adapters.torch", "PyTorch", "torch"):
     from torch.distributions import MixtureSameFamily, Normal
     from torch.distributions.kl import register_kl
 
-__all__ = ["divergence"]
-
 
 def divergence(
     quantity: str, p: Any, q: Any = None, *, order: float | None = None, epsilon: float | None = None

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from .shared_options import add_shared_options
 
-__all__ = ["add_options", "run"]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""

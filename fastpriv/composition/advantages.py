@@ -24,8 +24,6 @@ from .compositions import certified_curves
 from .group_privacy import group_pair, group_size
 from .trade_off import curve_of_pair
 
-__all__ = ["advantage", "bayes_risk", "privacy_profile", "reconstruction_robustness"]
-
 # bound: proved - rounding of 1 - pi, of a quotient and of a logarithm, relative to the logarithm of the odds or to 1
 _LOGIT_ERROR = 1e-15
 

@@ -43,8 +43,6 @@ from ..pairs.protocol import DominatingPair
 from ..pairs.tilted_transforms import Quantity, composed_log_bounds, log_mass_at_infinity, saddle_point
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, exact, logarithm, pair, sum_above, sum_below
 
-__all__ = ["atom_bounds"]
-
 # bound: proved - relative error of a double-double after a few operations
 _DD_ERROR = 2.0**-96
 # bound: proved - relative error of an operation in extended precision, twice as large as need be

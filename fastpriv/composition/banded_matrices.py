@@ -80,8 +80,6 @@ from ..pairs.protocol import BoundingPairs
 from ..sampling.statistics.confidence_sequences import BoundedMean
 from .random_allocation import StructuredSampling, noise_and_sensitivity
 
-__all__ = ["BandedMatrixMechanism", "checked_coefficients"]
-
 # bound: proved - relative error of a loading: a root, two products and a quotient
 _LOADING_ERROR = 2.0**-50
 _MAX_BINS = 4096  # of one epoch, for which the error of a value below holds

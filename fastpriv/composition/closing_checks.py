@@ -29,8 +29,6 @@ from ..pairs.protocol import BoundingPairs
 from ..pairs.sampled_curves import PairBase
 from .joint_bounds import sum_of_divergences
 
-__all__ = ["WIDENED", "checked", "reconciled"]
-
 WIDENED = "widened: elementary bounds disagree with it"  # in ``method``
 
 # bound: none - epsilons at which single releases are looked at; delta falls between them

@@ -23,8 +23,6 @@ from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import USUAL_WIDTH, DominatingPair
 from ..pairs.tilted_transforms import Quantity, composed_log_bounds, tilted_moments
 
-__all__ = ["grid_bounds"]
-
 # ``method`` of the results
 _METHOD = "tilted transforms"
 _COARSEST, _VAST = 0.25, 2.0  # interval, the first that is tried, and from which on a coarser one is enough

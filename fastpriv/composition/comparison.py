@@ -37,8 +37,6 @@ from ..pairs.log_bounds import certified
 from .compositions import certified_curves
 from .trade_off import curve_of_pair
 
-__all__ = ["MechanismComparison", "OrderCounterexample", "compare_mechanisms"]
-
 # bound: none - excess of delta that counts as none unless the caller says otherwise
 _TOLERANCE = 1e-9
 _EPSILONS = np.geomspace(1e-3, 700.0, 60)  # nats: the points of the first round, with 0 and their opposites

@@ -48,8 +48,6 @@ from . import engines, epsilon_search
 from .closing_checks import WIDENED, checked, reconciled
 from .joint_bounds import renyi_bounds
 
-__all__ = ["Composition", "Direction", "certified_curves", "compose", "largest_loss_of"]
-
 Direction: TypeAlias = Literal["forward", "backward", "worst"]
 
 # bound: none - probabilities below which the lower tail is computed by itself, not as what the upper leaves of 1

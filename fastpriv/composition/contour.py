@@ -23,8 +23,6 @@ from ..kernels import _contour
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import DominatingPair
 
-__all__ = ["contour_bounds", "contour_tilts"]
-
 # The numbers of the quantities in the kernel
 _QUANTITIES = {"delta": 0, "tail": 1, "lower": 2}
 

@@ -63,11 +63,6 @@ from .many_sampled_gaussians import small_rate_bounds
 from .simple_bounds import simple_bounds
 from .two_sampled_gaussians import two_release_bounds
 
-__all__ = [
-    "Quantity", "curve_bounds", "extended_root", "gaussian_bounds", "infinite_log_mass", "largest_loss",
-    "squared_gaussian_distance",
-]
-
 Quantity: TypeAlias = Literal["delta", "tail", "lower"]
 _LogErrors: TypeAlias = tuple[float, float, float, float]  # c, d, f and f' of the text at the head
 

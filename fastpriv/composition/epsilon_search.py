@@ -17,8 +17,6 @@ from ..base.inverse import RootSearch
 from ..base.numerics import FloatArray
 from ..pairs.log_bounds import LogBounds
 
-__all__ = ["FoundEpsilon", "least_epsilon"]
-
 _METHOD = "root search; both bounds are proved"  # ``method`` of what is found
 # bound: none - epsilons that are searched
 _LEAST, _MOST = 1e-300, 1e300

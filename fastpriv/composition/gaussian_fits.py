@@ -37,8 +37,6 @@ from ..pairs.protocol import DominatingPair
 from . import Composition, compose
 from .compositions import certified_curves
 
-__all__ = ["gaussian_dp_fit"]
-
 _FIRST_POINTS = 65  # of each curve, evenly from 0 to where it ends
 _LARGEST_EPSILON = 700.0  # nats: e^epsilon is a double
 # bound: none - which points are inverted

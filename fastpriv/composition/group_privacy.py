@@ -39,8 +39,6 @@ from ..pairs.curve_pairs import PrivacyCurves
 from ..pairs.log_bounds import Curve, certified
 from .engines import gaussian_bounds
 
-__all__ = ["exact_group_pair", "group_pair", "group_size"]
-
 _MOST_RECORDS = 1024  # of a group: times the distance of two means, exact in extended precision
 _NODES, _PARTS = 24, 16  # epsilons at which the curve is evaluated for the table, and parts of each interval
 _MOST_KINKS = 256  # losses of a discrete pair that are added to them

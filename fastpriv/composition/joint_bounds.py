@@ -45,8 +45,6 @@ from ..pairs.log_bounds import LogBounds
 from ..pairs.measured_losses import LossPair
 from ..pairs.protocol import EXTENDED_ROUNDING, BoundingPairs, DominatingPair
 
-__all__ = ["joint_bounds", "log_tilt_factor", "renyi_bounds", "sum_of_divergences"]
-
 _SECOND_ORDER = 1.01  # bound: proved - times a relative error of at most 1e-9: its logarithm
 # bound: proved - differences of multiples of e and of epsilon are normal numbers, for e from here on
 _LEAST_WIDTH = 1e-270

@@ -18,8 +18,6 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import DominatingPair
 
-__all__ = ["labelled_bounds"]
-
 # bound: none - numbers of releases with the second label that are taken; beyond it nothing is said
 _MOST_TERMS = 400
 # bound: none - log of the part of the largest term that is left out

@@ -60,8 +60,6 @@ from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import DominatingPair
 from .type_weights import WEIGHT_ERROR, count_weights, count_windows, logarithm, sum_above, sum_below
 
-__all__ = ["laplace_bounds"]
-
 Quantity = Literal["delta", "tail"]
 
 _LARGEST_RATIO = 16.0  # of shift and scale: beyond it the exponential needs more nodes

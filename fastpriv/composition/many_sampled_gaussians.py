@@ -52,8 +52,6 @@ from ..base.quadrature_rules import ellipse_axes, gauss_legendre, log_gauss_erro
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import DominatingPair, SampledPair
 
-__all__ = ["small_rate_bounds"]
-
 _NODES = 24  # of the Gauss-Legendre rule of a cell
 # bound: none - times that a record takes part, on average, and releases and levels, beyond which other sums are quicker
 _MOST_PARTICIPATIONS, _MOST_RELEASES, _LARGEST_LEVEL = 2e-3, 10_000, 1.0

@@ -44,8 +44,6 @@ from ..pairs.mixture_pairs import MixturePair
 from ..pairs.protocol import BoundingPairs, DominatingPair
 from .random_allocation import ALLOWANCE, StructuredSampling, mixture_of_sum, noise_and_sensitivity
 
-__all__ = ["MatrixMechanism"]
-
 _MAX_SIZE = 4096  # patterns, steps and rows, for which the roundings below hold
 _SHARES = (0.0, 0.5, 0.9, 1.0)  # of the entries beside the diagonal that r is at least, as they are tried
 _REFERENCE = 1e-6  # delta at which comparisons are compared

@@ -28,8 +28,6 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..pairs.curve_pairs import PrivacyCurves
 from ..pairs.log_bounds import certified
 
-__all__ = ["best_tests"]
-
 # bound: proved - a line or a chord in doubles, relative to the sum of its terms: an exponential to 2 units and at most
 #    six operations
 _ROUNDING = 12 * UNIT_ROUNDOFF

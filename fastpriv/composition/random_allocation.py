@@ -49,11 +49,6 @@ from ..pairs.protocol import BoundingPairs, DominatingPair
 from ..pairs.readers import read_pair
 from .compositions import Composition, compose
 
-__all__ = [
-    "ALLOWANCE", "Allocation", "BallsInBins", "RandomAllocation", "StructuredSampling", "mixture_of_sum",
-    "noise_and_sensitivity",
-]
-
 Direction = Literal["forward", "backward", "worst"]
 
 _MAX_STEPS = 10**9  # of an epoch, and epochs: sums are doubled, 30 times for these

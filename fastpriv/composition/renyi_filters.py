@@ -27,8 +27,6 @@ from ..base.numerics import UNIT_ROUNDOFF
 from .compositions import compose
 from .joint_bounds import log_tilt_factor
 
-__all__ = ["renyi_filter"]
-
 
 def renyi_filter(pairs: Any, epsilon: ArrayLike, delta: ArrayLike, *, order: ArrayLike) -> int:
     """How many of these releases, from the first on, may be made for (epsilon, delta), if each may depend on the last.

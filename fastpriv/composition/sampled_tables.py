@@ -35,8 +35,6 @@ from .closing_checks import WIDENED
 from .compositions import compose
 from .targets import evaluation_at_log_delta
 
-__all__ = ["composed_delta", "composed_epsilon", "least_sampled_sigma"]
-
 Bounds: TypeAlias = Literal["both", "upper"]
 _QUANTITIES = {"log_delta": 0, "epsilon": 1}  # their numbers in the kernel
 # ``method`` of the answers

@@ -59,8 +59,6 @@ from .compositions import compose
 from .engines import curve_bounds
 from .random_allocation import ALLOWANCE, StructuredSampling, mixture_of_sum, noise_and_sensitivity
 
-__all__ = ["CyclicPoissonSampled", "SeparatedSampled"]
-
 _MAX_STEPS, _MAX_SEPARATION = 10**9, 4096
 _MOST_ORDERS = 32  # of moments
 _MOST_STATES, _WORK = 30_000, 6e7  # of one order; transitions of all orders and steps: a second

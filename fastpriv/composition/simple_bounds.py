@@ -28,8 +28,6 @@ from ..divergences.kl_and_renyi import renyi_divergence
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import LARGEST_DISTANCE, DominatingPair
 
-__all__ = ["simple_bounds"]
-
 # bound: proved - relative error of the formulas at the head: a few hundred roundings, far below it
 _ROUNDING = 1e-12
 # bound: none - s of the affinities that are tried; the Renyi orders 1 - s are exact in double precision

@@ -25,8 +25,6 @@ from .advantages import advantage, reconstruction_robustness
 from .compositions import Composition, certified_curves, compose
 from .trade_off import true_positive_rate
 
-__all__ = ["ASSUMPTIONS", "RiskStatement", "statement"]
-
 # bound: proved - odds by four roundings, and their share by three
 _ROUNDINGS = 10
 # bound: none - how near to 1 / n a share is that is written as "1 in n"

@@ -23,8 +23,6 @@ from ..calibration.root_search import Evaluation, Level, validated_rtol
 from ..calibration.root_search import least_sigma as search_of_sigma
 from .compositions import Composition, Direction, compose, largest_loss_of
 
-__all__ = ["evaluation_at_log_delta", "largest_count", "least_sigma"]
-
 _LIMIT = 10**9  # releases that are tried
 # bound: none - where the search stops
 _RTOL = 1e-9  # relative width of sigma

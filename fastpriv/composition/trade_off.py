@@ -39,8 +39,6 @@ from .compositions import certified_curves
 from .group_privacy import exact_group_pair, group_pair, group_size
 from .neyman_pearson import best_tests
 
-__all__ = ["TradeOffCurve", "curve_of_pair", "trade_off_curve", "true_positive_rate"]
-
 Role: TypeAlias = Literal["p", "q"]
 
 # bound: proved - g and its lines in extended precision, relative to their largest term: an exponential to 16 units,

@@ -63,8 +63,6 @@ from ..base.quadrature_rules import ellipse_axes, gauss_legendre, log_gauss_erro
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import DominatingPair, SampledPair
 
-__all__ = ["two_release_bounds"]
-
 _NODES = 20  # of the Gauss-Legendre rule of a cell
 # bound: none - error of a cell relative to delta at which it is not halved; the bounds contain it
 _CELL_ERROR = 1e-14

@@ -19,8 +19,6 @@ from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, next_above, next_below
 from ..kernels import _type_sums
 
-__all__ = ["WEIGHT_ERROR", "count_weights", "count_windows", "exact", "logarithm", "pair", "sum_above", "sum_below"]
-
 _TAIL_EXPONENT = 75.0  # counts whose tilted probability is below e^-75 are left out, on either side
 # bound: proved - of what is left out: tilted probabilities in doubles move the exponent by less than 1
 _TAIL_SLACK = 1.0

@@ -32,8 +32,6 @@ from .discretised_losses import PrivacyLoss
 from .protocol import BoundingPairs, DominatingPair, FrozenRecord
 from .sampled_curves import LogCurvePair
 
-__all__ = ["AdaptiveChoice"]
-
 _MOST_STEPS, _MOST_MENU = 10_000, 1_000
 _MOST_PLACES = 2**16  # of the ratio w
 # bound: none - products of a table: about a minute

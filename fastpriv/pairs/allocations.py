@@ -48,8 +48,6 @@ from .log_bounds import certified
 from .log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, SumTerm, log_normal_sum, log_normal_sum_near
 from .protocol import DominatingPair
 
-__all__ = ["IMPROVED_DELTAS", "AllocationOfPair", "AllocationPair", "listed_allocation"]
-
 _DEPTHS = 45.0, 150.0, 660.0  # of laws, in nats; each serves values down to a share of the depth
 _DEPTH_SHARE = 0.75  # of the depth of a law down to which it is used
 _CELLS = 600, 1200, 2400, 4800  # of laws near a level, the next where the bounds are not close enough

@@ -44,8 +44,6 @@ from .allocations import AllocationPair
 from .log_normal_sums import AtomicLaw, LawsOfSum, SumBounds, log_normal_cells
 from .protocol import DominatingPair
 
-__all__ = ["BandedPair", "banded_pair"]
-
 _MAX_BANDS = 4  # states are points^(bands - 1)
 # bound: none - loadings and their ratios for which the points of the noise serve
 _LEAST_LOADING, _LARGEST_LOADING, _LEAST_RATIO = 1e-3, 8.0, 1e-2

@@ -20,8 +20,6 @@ import numpy as np
 
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 
-__all__ = ["BINOMIAL_ERROR", "EXTENDED_ROUNDOFF", "Overflow", "binomial_log_probabilities", "overflow"]
-
 Ends = tuple[float, float]
 
 # bound: proved - unit roundoff of long doubles, twice as large as need be

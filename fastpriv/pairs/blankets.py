@@ -49,8 +49,6 @@ from .log_bounds import LogBounds
 from .protocol import DominatingPair, FrozenRecord
 from .tilted_transforms import composed_log_bounds
 
-__all__ = ["BlanketSum", "CellsOfReports", "cells_of_reports"]
-
 _MOST_INPUTS = 16  # of a channel of which all pairs are evaluated
 _MOST_ENTRIES = 2**18  # and of which all are read
 _MOST_REPORTS = 10**6  # more reports count as so many

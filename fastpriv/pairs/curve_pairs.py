@@ -28,11 +28,6 @@ from .discrete_pairs import DiscretePair
 from .log_bounds import Curve, certified
 from .protocol import BoundingPairs, DominatingPair, FrozenRecord
 
-__all__ = [
-    "CurvePair", "NamedFields", "PairObject", "PrivacyCurves", "Tails", "WorstPairCurve", "normal_noise",
-    "pair_of_curves", "refuse_second",
-]
-
 # P(L > epsilon), Q(L > epsilon), P(L <= epsilon) and Q(L <= epsilon), L = log dP/dQ: lower and upper bounds
 Tails = Callable[[FloatArray], FloatArray]
 

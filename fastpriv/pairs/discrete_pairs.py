@@ -23,8 +23,6 @@ from ..kernels import _type_sums
 from .discretised_losses import PrivacyLoss, discretised, moved_to_grid
 from .protocol import BoundingPairs, Bounds, DominatingPair, GaussianFit, renyi_of_sum
 
-__all__ = ["DiscretePair", "bounding_atoms"]
-
 # bound: proved - a term (p - x q)^+ in extended precision, e^epsilon to 16 units of it, relative to p + x q
 _TERM_ROUNDING = 24 * float(np.finfo(np.longdouble).eps)
 # bound: proved - of a sum in any order, for each of its terms

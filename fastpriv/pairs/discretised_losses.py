@@ -48,8 +48,6 @@ from ..base.values import ValueObject
 from ..kernels import _positive_sums
 from .log_bounds import Curve, certified
 
-__all__ = ["PrivacyLoss", "discretised", "moved_to_grid", "on_another_grid", "refinement"]
-
 # bound: proved - relative change of the curve that makes up for the roundings in extended precision: two differences,
 #    two quotients and two sums for each mass, on machines where long doubles are doubles too
 _SLACK = 2.0**-50 + 32 * float(np.finfo(np.longdouble).eps)

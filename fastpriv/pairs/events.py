@@ -56,11 +56,6 @@ from .measured_losses import LossPair
 from .mixture_pairs import MixturePair
 from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair
 
-__all__ = [
-    "ApproximateDP", "BoundedRange", "BoundedRangePair", "DiscreteGaussianMechanism", "PermuteAndFlip", "RenyiDP",
-    "RenyiPair", "TreeAggregation", "ZeroConcentratedDP", "extended",
-]
-
 _DIGITS = 400  # of decimals: e^epsilon - 1 keeps 70 of them for the smallest double
 # bound: proved - e^-epsilon beyond it has no double, and counts as 0; times any double it is a long double
 _LARGEST_EPSILON = 9000.0

@@ -65,8 +65,6 @@ from .allocations import AllocationPair
 from .log_bounds import LogBounds
 from .protocol import DominatingPair
 
-__all__ = ["MAX_FEW_BINS", "FewBinsPair", "few_bins_pair"]
-
 MAX_FEW_BINS = 4  # beyond which the lattice has too many points
 _VARIANCES = Fraction(1, 10**200), 625  # g for which the curve is computed
 # nats below delta that the errors of the sum are to lie: for few levels, and for whole curves of three bins or more

@@ -18,8 +18,6 @@ from ..conversions import gdp_from_ldp
 from ..mechanisms.laplace import LaplaceMechanism
 from .protocol import EXTENDED_ROUNDING, Bounds, DominatingPair, GaussianFit, rounded_outward
 
-__all__ = ["LaplacePair"]
-
 _SERIES_TERMS = 24  # bound: proved - of h(x) for |x| < 1/2: the next one is below 2^-24 / 26!
 # bound: proved - relative rounding of d
 _RATIO_ROUNDING = 2.0**-50

@@ -11,8 +11,6 @@ from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import FloatArray
 
-__all__ = ["Curve", "LogBounds", "certified"]
-
 Curve = Callable[[FloatArray], Estimate]
 
 

@@ -44,10 +44,6 @@ from ..base.inverse import bisect
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..kernels import _positive_sums
 
-__all__ = [
-    "AtomicLaw", "LawsOfSum", "SumBounds", "SumTerm", "log_normal_cells", "log_normal_sum", "log_normal_sum_near",
-]
-
 # bound: proved - relative error of ndtr_difference, 24 units (docs/proofs/gaussian.md, theorem 1.5), a product and a
 #    sum
 _NORMAL_ERROR = 26 * UNIT_ROUNDOFF

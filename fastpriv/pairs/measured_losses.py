@@ -21,8 +21,6 @@ from .discrete_pairs import bounding_atoms
 from .discretised_losses import PrivacyLoss, on_another_grid
 from .protocol import BoundingPairs, Bounds, DominatingPair, renyi_of_sum
 
-__all__ = ["LossPair", "PrivacyLossDistribution", "is_dp_accounting_pld", "losses_of_dp_accounting"]
-
 # bound: none - what is refused
 _SUM_TOLERANCE = 1e-9  # of probabilities: as everywhere in this package
 # bound: none - losses that are multiples of one interval to this relative error are tried as a grid: it must be exact

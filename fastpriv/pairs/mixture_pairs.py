@@ -24,8 +24,6 @@ from ..divergences.reductions.independent_factors import independent_factors
 from .log_bounds import LogBounds
 from .protocol import Bounds, DominatingPair, GaussianFit, SampledPair
 
-__all__ = ["GaussianPair", "MixturePair"]
-
 # bound: none - ratios of distance and sigma, and rates, outside of which sampled Gaussians are mixtures like others
 _RATIOS, _RATES = (1e-2, 40.0), (1e-100, 0.9)
 

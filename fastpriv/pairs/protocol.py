@@ -27,21 +27,6 @@ from ..divergences.reductions.gaussian_spectra import GaussianSpectrum
 from .discretised_losses import PrivacyLoss, discretised
 from .log_bounds import LogBounds, certified
 
-__all__ = [
-    "EXTENDED_ROUNDING",
-    "LARGEST_DISTANCE",
-    "USUAL_WIDTH",
-    "BoundingPairs",
-    "Bounds",
-    "DominatingPair",
-    "FrozenRecord",
-    "GaussianFit",
-    "SampledPair",
-    "SymmetricBounds",
-    "renyi_of_sum",
-    "rounded_outward",
-]
-
 # bound: none - distance of means, in standard deviations, from which moments are not tried: its square is no double
 LARGEST_DISTANCE = 1e154
 # bound: none - relative width of a composition on a grid that is aimed at

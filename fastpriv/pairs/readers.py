@@ -43,8 +43,6 @@ from .measured_losses import LossPair, PrivacyLossDistribution, is_dp_accounting
 from .mixture_pairs import GaussianPair, MixturePair
 from .protocol import BoundingPairs, DominatingPair
 
-__all__ = ["ReadPair", "has_groups", "hashable_pair", "pair_text", "read_group", "read_pair"]
-
 # bound: proved - relative errors of p and q between a dominating pair of rows and what stands for it; the roundings of
 #    both curves in extended precision are far below it
 _DOMINATION_SLACK = 2.0**-46

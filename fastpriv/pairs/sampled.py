@@ -82,8 +82,6 @@ from .sampled_curves import (
     whole,
 )
 
-__all__ = ["FixedSizeSampled", "PoissonSampled", "TruncatedPoissonSampled"]
-
 Relation: TypeAlias = Literal["add_or_remove", "replace_one", "zero_out"]
 Shifts: TypeAlias = Mapping[int, Fraction]  # weights of multiples of s
 Ends: TypeAlias = tuple[float, float]

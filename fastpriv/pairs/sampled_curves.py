@@ -36,11 +36,6 @@ from ..base.numerics import UNIT_ROUNDOFF, FloatArray, next_above, next_below
 from .log_bounds import LogBounds
 from .protocol import USUAL_WIDTH, Bounds, DominatingPair, FrozenRecord, SampledPair
 
-__all__ = [
-    "AddedCurve", "CompositionBase", "LabelledPair", "LaplaceBase", "LogCurvePair", "PairBase",
-    "SampledCurve", "log_ends", "whole",
-]
-
 Bracket = tuple[FloatArray, FloatArray]  # logarithms, from below and from above
 LogCurve = Callable[[FloatArray], Bracket]
 Ends = tuple[float, float]

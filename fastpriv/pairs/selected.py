@@ -52,8 +52,6 @@ from .protocol import EXTENDED_ROUNDING, BoundingPairs, Bounds, DominatingPair
 from .readers import hashable_pair, pair_text, read_pair
 from .sampled_curves import CompositionBase, PairBase
 
-__all__ = ["NegativeBinomial", "Poisson", "Selected"]
-
 Order = Literal["largest", "smallest"]
 
 _FAR = 38.0  # standard deviations beyond the centres at which the cells of normal distributions end

@@ -55,8 +55,6 @@ from .mixture_pairs import MixturePair
 from .protocol import BoundingPairs, Bounds, DominatingPair, SymmetricBounds
 from .shuffled_sums import ShuffleSum, clone_loss
 
-__all__ = ["Shuffled", "ShuffledBatches", "shuffled_least_reports", "shuffled_local_epsilon"]
-
 _MOST_REPORTS = 10**9  # beyond them windows of clones take gigabytes
 # bound: none - width of a local epsilon that is searched for
 _RTOL = 1e-10

@@ -48,8 +48,6 @@ from .discrete_pairs import bounding_atoms
 from .discretised_losses import PrivacyLoss, discretised
 from .log_bounds import LogBounds
 
-__all__ = ["Form", "ShuffleSum", "clone_loss"]
-
 Form = Literal["clones", "blanket", "third_value"]
 
 # bound: proved - nats of the terms below the first that the kernel leaves out, beside 2 log N

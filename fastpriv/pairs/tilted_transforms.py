@@ -44,8 +44,6 @@ import numpy as np
 from ..base.numerics import UNIT_ROUNDOFF, FloatArray, LongDoubleArray, next_above, next_below
 from .discretised_losses import PrivacyLoss
 
-__all__ = ["Quantity", "composed_log_bounds", "log_mass_at_infinity", "saddle_point", "tilted_moments"]
-
 Quantity = Literal["delta", "tail"]
 # Masses, losses beside the largest, and how often they are drawn
 _CountedMasses: TypeAlias = tuple[FloatArray, FloatArray, int]

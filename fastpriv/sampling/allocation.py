@@ -33,11 +33,6 @@ from .problem import SampleSource, SamplingProblem
 from .replicates import tile_size
 from .statistics.intervals import analysis_confidence, student_factor
 
-__all__ = [
-    "PILOT_SHARE", "RATES", "REPLICATES", "PlanningReference", "interim_confidence", "net_size", "planning_reference",
-    "probes_wanted", "split_budget", "with_neyman_allocation",
-]
-
 REPLICATES = 32  # of a stage: Student's factor is then 4 % above the normal quantile
 PILOT_SHARE = 16  # a pilot takes at most one part in so many of the samples
 RATES = {"sobol": 1.3, "antithetic": 1.0, "random": 1.0, "plain": 1.0}  # the variance falls like n to minus this

@@ -19,8 +19,6 @@ from .statistics.intervals import stage_interval
 from .statistics.normalisation import RATIO_ROUNDING, LogRatioSums
 from .statistics.tail_index import PointMoments
 
-__all__ = ["Estimand", "Stage", "ValueAndBounds", "all_means_constant", "interval", "replicates_equal"]
-
 ValueAndBounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper, each of shape (e,)
 
 # bound: tested by intervals/test_constant - relative distance of values that count as equal: their mean is rounded

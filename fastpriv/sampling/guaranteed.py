@@ -39,8 +39,6 @@ from .statistics.confidence_sequences import BoundedMean, tail_excess
 from .statistics.normalisation import LogRatioSums
 from .stopping import RunOutcome, compare_normalisation, measured_pace
 
-__all__ = ["Truncation", "entropy_truncation", "kl_truncation", "run_guaranteed"]
-
 BATCH = 16  # points of a batch: two a component of 8, and a range that still matters little
 FIRST_TASKS = 4  # of the first round; every later round doubles the number of tasks so far
 MAX_TASK_BATCHES = 2**14  # batches of a task

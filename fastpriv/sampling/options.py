@@ -26,11 +26,6 @@ from ..base.random_streams import RNGLike
 if TYPE_CHECKING:
     from numpy.random import SeedSequence
 
-__all__ = [
-    "DISTRIBUTIONS", "POINTS", "Request", "Sampling", "SamplingOptions", "Side", "TimeBudget", "never_expired",
-    "sampling_request",
-]
-
 Side = Literal["both", "lower", "upper"]
 IntervalKind = Literal["replicates", "guaranteed"]
 

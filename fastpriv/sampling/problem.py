@@ -26,11 +26,6 @@ from ..distributions import Density, GaussianMixture, LogRatio
 from ..distributions.packed import Packed, log_density, log_density_information, pack, pack_together
 from ..kernels import _sample_terms
 
-__all__ = [
-    "DOMINATING_SHARE", "DistributionPair", "EvaluableDensity", "Integrand", "LogDensities", "RatioSide",
-    "SamplableDensity", "SampleSource", "SamplingProblem", "Term", "distribution_pair", "proposal_problem",
-]
-
 # Costs are in units of one component times one coordinate of a mixture's log density.
 DRAWING_COST = 40.0  # of drawing a sample, for each coordinate
 USER_COST, PLAIN_COST = 100.0, 1e4  # of a density known to its owner alone, for each coordinate; in plain Python

@@ -30,11 +30,6 @@ from .sobol import scrambled
 from .statistics.normalisation import LogRatioSums
 from .statistics.tail_index import LargestValues, PointMoments
 
-__all__ = [
-    "SEGMENT_COST", "Segment", "SegmentSum", "Segments", "add_q_samples", "batch_values", "empty_sums",
-    "log_ratio_sums", "segments", "tile_size",
-]
-
 ComponentArray = NDArray[np.int32]
 Tile = tuple[SampleSource, LogDensities, FloatArray | None]  # a source, densities at its points, their weights
 

@@ -23,8 +23,6 @@ from ..base import random_streams
 from ..base.numerics import FloatArray, WordArray
 from ..kernels import _draw
 
-__all__ = ["COLUMNS", "DIMENSIONS", "generators", "scrambled"]
-
 COLUMNS = 40  # binary digits of an index
 DIMENSIONS = 21201  # coordinates that SciPy has generators for
 

@@ -29,8 +29,6 @@ from .sobol import DIMENSIONS
 from .statistics.normalisation import IntegralComparison, LogRatioSums
 from .statistics.tail_index import LargestValues
 
-__all__ = ["RunOutcome", "compare_normalisation", "measured_pace", "run"]
-
 PILOT_REPLICATES = 16  # of each problem that the pilot compares
 PILOT_TIME = 0.5  # share of the time that pilots may take
 MIN_REPLICATES = 4  # that make an interval when a stage is cut short

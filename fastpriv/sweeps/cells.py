@@ -22,8 +22,6 @@ from ..base.numerics import FloatArray, WordArray
 from .parameter_grid import REPLICATE
 from .quantities import SweepQuantity
 
-__all__ = ["Batch", "BatchOutcome", "BatchResults", "evaluate"]
-
 _BATCH_SECONDS = 0.25  # after which a batch of single cells ends: what a kill may cost, and the delay of Ctrl-C
 _TEXT_LENGTH = 300  # characters of an error that are kept
 _OWN_ERRORS = (DomainError, ShapeError, NotConvergedError, BackendMissingError)  # whose text is a whole sentence

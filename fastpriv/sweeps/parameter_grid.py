@@ -31,8 +31,6 @@ from ..base.files import parse_toml
 from ..base.grids import parse_grid
 from ..base.numerics import WordArray
 
-__all__ = ["BLOCK", "MAX_CELLS", "REPLICATE", "Axis", "ParameterGrid", "make_parameter_grid", "read_spec"]
-
 MAX_CELLS = 10**8  # of one run: their keys take 2.4 GB of memory, and their results 6 GB on the disk
 BLOCK = 8192  # consecutive cells whose results are looked up together: 130 kB of keys, and one call of a stack
 REPLICATE = "replicate"  # name of the axis that counts the repetitions of a cell

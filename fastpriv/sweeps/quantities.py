@@ -32,8 +32,6 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
 
-__all__ = ["SweepQuantity", "find_quantity", "quantity_names"]
-
 _ROOMS = ("conversions", "capacity", "calibration")  # rooms of functions whose arguments may all be numbers
 _NUMBERS = ("NumberLike", "ArrayLike", "float", "int")  # annotations of parameters that are numbers
 # Annotations of parameters that are words.

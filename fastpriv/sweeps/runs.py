@@ -33,8 +33,6 @@ from .parameter_grid import BLOCK, MAX_CELLS, ParameterGrid, make_parameter_grid
 from .quantities import SweepQuantity, find_quantity
 from .sweep_table import CellIndex, SweepTable
 
-__all__ = ["SweepProgress", "sweep"]
-
 _WINDOW = 64  # blocks whose missing cells are in memory at once: 0.5 million cells, 30 MB
 _BATCHES_PER_WORKER = 4  # into which the missing cells of a window are cut, so that no worker waits for the last one
 _ATTEMPTS = 4  # of a cell whose process dies, alone from the second on: nodes of a cluster die by themselves too

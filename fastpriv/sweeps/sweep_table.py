@@ -26,8 +26,6 @@ from .parameter_grid import ParameterGrid
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CellIndex", "SweepTable"]
-
 _ROW_GROUP = 16  # blocks of one row group of a Parquet file: 131,072 cells, some megabytes
 _SHOWN_ROWS = 20  # rows of a table that a notebook shows: the first and the last ten
 _NUMBERS = ("value", "lower", "upper")  # columns of numbers of an output; with a name, "value" is the name alone

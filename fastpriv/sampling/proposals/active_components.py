@@ -20,8 +20,6 @@ from ...kernels import _matrix_product
 from ..options import never_expired
 from .exponents import DiagonalExponentProblem, diagonal_solution, interior_start, solve
 
-__all__ = ["DiagonalTilting", "TiltedNormals", "Tilting", "leading_components"]
-
 _MAX_ACTIVE = 64  # components of q that enter each by itself, the remainder included
 _TILE = 2**21  # doubles of an array that is held: 16 MB
 _MAX_ENTRIES = 3e8  # components of p times active components times coordinates

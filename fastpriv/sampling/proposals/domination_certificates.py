@@ -26,8 +26,6 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ...distributions.covariances import factors_and_refused
 from .exponents import cholesky_factors
 
-__all__ = ["Factors", "certified_bounds", "lower_factors"]
-
 _TRIES = 4  # of wider and wider T
 _MAX_ENTRIES = 2**21  # of the matrices that are held: 16 MB
 # bound: none - the least widening that is tried

@@ -32,11 +32,6 @@ import numpy as np
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IndexArray
 from ..options import never_expired
 
-__all__ = [
-    "DiagonalExponentProblem", "FullExponentProblem", "cholesky_factors", "diagonal_solution", "interior_start",
-    "objective", "solve",
-]
-
 _NEWTON_STEPS = 60  # at most; few problems need more than 20
 _LINE_SEARCH_STEPS = 30  # of a factor 0.4 each
 _DECREMENT = 1e-3  # twice what F may still fall by when a problem is left

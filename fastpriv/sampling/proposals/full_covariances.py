@@ -17,8 +17,6 @@ from .active_components import TiltedNormals, Tilting
 from .domination_certificates import Factors, certified_bounds
 from .exponents import FullExponentProblem, interior_start, objective, solve
 
-__all__ = ["FullTilting"]
-
 _MAX_ACTIVE = 8  # active components, the remainder included
 _WORK = 5e7  # active components times d^3
 # bound: none - exponents that are left out: proposals only

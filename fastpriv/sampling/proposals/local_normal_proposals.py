@@ -31,8 +31,6 @@ from ...distributions import GaussianMixture
 from .active_components import TiltedNormals
 from .domination_certificates import lower_factors
 
-__all__ = ["DominantTerms", "LocalNormals", "dominant_terms", "local_normals"]
-
 _MAX_COMPONENTS, _BOUND_SHARE = 24, 0.97  # components of p that are used: so many, or those of this share of the bound
 _ACTIVE = 0.02  # exponents below this hardly narrow the integrand
 # bound: none - how wide narrow normals are made: proposals only

@@ -43,8 +43,6 @@ from .active_components import DiagonalTilting, leading_components
 from .full_covariances import FullTilting
 from .tilting import Proposal, tilted_mixture, tilting_of
 
-__all__ = ["RenyiIntegralBounds", "renyi_integral_bounds", "renyi_proposal"]
-
 # bound: tested by properties/test_renyi_proposals - margin by which an integral is held to be finite or not
 _MARGIN = 1e-9
 _FAR = 1e95  # distance of means, in least standard deviations, whose squares leave the range of what is solved

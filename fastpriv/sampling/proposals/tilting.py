@@ -34,11 +34,6 @@ from .active_components import DiagonalTilting, TiltedNormals, leading_component
 from .full_covariances import FullTilting
 from .local_normal_proposals import DominantTerms, dominant_terms
 
-__all__ = [
-    "Proposal", "best_mass_allocation", "hockey_stick_proposal", "hockey_stick_proposals",
-    "log_mass_of_larger", "tilted_mixture", "tilting_of",
-]
-
 _LOG_LEAST_WEIGHT = math.log(1e-200)  # of a component of a proposal, relative to the largest
 _MARGIN = 40.0  # components whose part of Z is below e^-40 hardly count
 _DENSE_PAIRS, _DENSE_PARTNERS = 4_000_000, 1500  # pairs, and components of q, beyond which all of q is shared alike

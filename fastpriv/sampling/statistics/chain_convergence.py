@@ -16,11 +16,6 @@ from scipy import special
 
 from ...base.numerics import FloatArray
 
-__all__ = [
-    "LEAST_SAMPLES", "R_HAT_LIMIT", "effective_samples", "half_means", "normal_scores", "split_r_hat",
-    "split_r_hat_of_means", "wilson_interval",
-]
-
 R_HAT_LIMIT = 1.05  # above it chains have not mixed; largest over hundreds of variables, 1.02 is common when they have
 LEAST_SAMPLES = 100.0  # effective ones, of chains that have mixed: an error of 0.05 at most of a probability
 

@@ -34,8 +34,6 @@ from ...kernels import _betting
 from ..options import Side
 from .intervals import Interval, error_of_one_bound, finished_interval
 
-__all__ = ["BoundedMean", "tail_excess"]
-
 _EXPONENTS = np.arange(-22, 31)  # of the bets, powers of 2: from means known to 2^-22 of the range to rare hits
 _BETS = np.ldexp(1.0, _EXPONENTS)  # in units of 1 / (high - low)
 _LOG_PRIOR = -np.log1p(((_EXPONENTS + 3.0) / 3.0) ** 2)  # log weight of each bet: a Cauchy law around 1/8

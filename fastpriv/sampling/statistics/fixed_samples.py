@@ -22,8 +22,6 @@ from ...kernels import _betting
 from ..options import Side
 from .intervals import Interval, error_of_one_bound, finished_interval
 
-__all__ = ["bounded_mean_interval", "ratio_lower_bound"]
-
 _CANDIDATES_PER_DEVIATION = 20.0  # over the square root of the number of outcomes: an interval has some forty
 # bound: none - observations beyond which a mean is that of groups of equal size, which is unbiased: a second of tests
 _MOST_UNITS = 100_000

@@ -25,11 +25,6 @@ from ...base.estimate import Estimate, Unit
 from ...base.numerics import BoolArray, FloatArray
 from ..options import SIDES, Side
 
-__all__ = [
-    "Interval", "analysis_confidence", "binomial_interval", "error_of_one_bound", "estimate_around",
-    "finished_interval", "replicate_interval", "stage_interval", "student_factor",
-]
-
 _SKEWNESS_FACTOR = 2.0  # on the skewness that the points show, which is itself uncertain
 _PIECE = 8192  # quantiles of a beta distribution in one call of SciPy, at most some hundredths of a second
 _FIRST_SHARE = 0.75  # share of the error that the first interim analysis may spend: most runs stop there

@@ -24,8 +24,6 @@ import numpy as np
 from ...base.errors import warned
 from ...base.numerics import FloatArray
 
-__all__ = ["RATIO_ROUNDING", "IntegralComparison", "LogRatioSums", "warn_of_normalisation"]
-
 Verdict = Literal["equal", "unequal", "out of reach"]
 
 _DOUBT = 20.0  # minus log of the chance of a false alarm

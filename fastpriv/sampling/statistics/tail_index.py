@@ -21,8 +21,6 @@ from ...base import validate
 from ...base.errors import ShapeError
 from ...base.numerics import FloatArray
 
-__all__ = ["LargestValues", "PointMoments", "tail_index", "tail_verdict"]
-
 Verdict = Literal["holds", "warn", "unknown"]
 _HOLDS, _UNKNOWN = 0.4, 0.7  # tail indices: an interval is trusted below the first; no upper end from the second on
 _MIN_EXCEEDANCES = 8  # values above the threshold that an index needs

@@ -16,8 +16,6 @@ from ...base.numerics import FloatArray
 from ...base.remedies import first_false
 from ...base.values import ValueObject
 
-__all__ = ["OneRun", "Outcomes", "RepeatedRuns"]
-
 _MOST = 2**53  # the largest count: doubles tell whole numbers apart up to here
 
 

@@ -15,8 +15,6 @@ from ...base.files import read_npz
 from ...base.numerics import BoolArray, FloatArray
 from ...distributions import columns
 
-__all__ = ["read_scores"]
-
 # Words of a column of memberships, in lower case: those of members.
 _IN = {"1", "1.0", "true", "t", "yes", "y", "in", "member"}
 # Those of others.

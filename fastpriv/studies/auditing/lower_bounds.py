@@ -25,11 +25,6 @@ from ...sampling.statistics.intervals import estimate_around, most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
 
-__all__ = [
-    "FORMS", "Form", "audit_delta", "audit_epsilon", "audit_gaussian_dp", "audit_p_value", "epsilon_bounds",
-    "mu_bounds",
-]
-
 Form = Literal["product", "two_bounds", "exact", "as_published"]
 FORMS = {RepeatedRuns: ("product", "two_bounds"), OneRun: ("exact", "as_published")}  # the first is the default
 _METHODS = {  # ``method`` of the Estimate

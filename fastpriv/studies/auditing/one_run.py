@@ -53,8 +53,6 @@ from scipy import special
 from ...base.inverse import bisect
 from ...base.numerics import BoolArray, FloatArray
 
-__all__ = ["delta_of_level", "exceeds_level", "greatest_excluded", "level_p_value", "p_value", "published_p_value"]
-
 Inverse = Callable[[FloatArray], FloatArray]  # F^-1 of an array of true rates
 
 # bound: tested by auditing/test_lower_bounds - relative error of a p-value, for counts up to 1e7

@@ -38,8 +38,6 @@ from scipy import special
 from ...base.numerics import FloatArray
 from ...sampling.statistics.intervals import least_rates, most_rates
 
-__all__ = ["excluded_by_product", "excluded_by_two_bounds", "product_p_value"]
-
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
 
 # bound: tested by auditing/test_lower_bounds - of a p-value, the rounding of two tails of beta distributions

@@ -34,8 +34,6 @@ from ...sampling.statistics.intervals import estimate_around, least_rates, most_
 from ..membership.evaluation import auc, scores_and_membership
 from .lower_bounds import epsilon_bounds, mu_bounds
 
-__all__ = ["ScoreAudit", "audit_scores", "hockey_stick_of_samples"]
-
 Design = Literal["repeated_runs", "one_run"]
 Selection = Literal["simultaneous", "split", "as_published"]
 _LEAST_GUESSES = 16  # of a list of numbers of guesses: all right, they show epsilon 1.6 at confidence 0.95

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from ...base import validate
 from ...base.numerics import FloatArray, IntArray
 
-__all__ = ["ADULT_CATEGORIES", "ADULT_COLUMNS", "adult", "digits", "genotypes"]
-
 ADULT_COLUMNS = ("age", "education-num", "hours-per-week")  # columns of numbers, in the order of the file
 ADULT_CATEGORIES = ("education", "occupation", "native-country")  # columns of names, after those of numbers in the file
 

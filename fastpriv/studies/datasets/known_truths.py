@@ -28,9 +28,6 @@ from ...base.remedies import shown
 from ...base.table import CellType, Table, aligned
 from ...distributions import GaussianMixture
 
-__all__ = ["QUANTITIES", "CompositionTask", "MixtureTask", "ReleaseStep", "ScoreTable", "composition_tasks",
-           "mixture_tasks", "score_accountant", "score_estimator"]
-
 # Quantities of the tasks for estimators, named after the functions of the engine.
 QUANTITIES = ("mutual_information", "label_information", "kl_divergence", "total_variation", "entropy")
 

@@ -26,8 +26,6 @@ from .layered_models import LayeredModel
 from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights, described
 
-__all__ = ["Training", "Updates", "clipping", "descent"]
-
 _BATCHES = ("fixed", "poisson", "full")  # how a round draws its batch
 _SHARED = ("gradient", "weights")  # what a round shares
 # Keys of the random streams: starting weights; then, with the round, the batch and the noise.

@@ -39,11 +39,6 @@ from .federated_training import Training, Updates, descent
 from .layered_models import LayeredModel, SoftmaxRegression
 from .trainable_models import checked_labels, checked_model, checked_weights
 
-__all__ = [
-    "GradientMatching", "ObservedRound", "Reconstruction", "RecoveredLabels", "invert_single_record", "observed_round",
-    "recover_labels",
-]
-
 # bound: none - what rounding may add to a count of labels that is a whole number
 _COUNT_ROUNDING = 1e-9
 # bound: none - standard deviations of the noise of a count that are granted before a label is taken as present

@@ -41,8 +41,6 @@ from ...base.values import ValueObject
 from ..kernels import _layered_model
 from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
-__all__ = ["ACTIVATIONS", "LayeredModel", "MultilayerPerceptron", "SoftmaxRegression"]
-
 ACTIVATIONS = ("sigmoid", "tanh", "softplus", "relu")  # of hidden layers, in the order of their numbers in the kernel
 _LARGEST_WIDTH = 2**20  # of a layer: beyond it the numbers of weights no longer fit in memory anyway
 

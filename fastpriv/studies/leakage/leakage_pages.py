@@ -19,8 +19,6 @@ from ..membership.studies import names_by_remark, remarks_panel, shown
 from .leakage_studies import LeakageStudy, outcome_numbers
 from .record_files import LabelledRecords
 
-__all__ = ["grouped_remarks", "leakage_page", "reconstruction_figure", "save_leakage", "text_rows"]
-
 _DPI = 110  # dots per inch of written pictures
 _PANEL = (6.6, 5.3)  # inches, of a panel with protections along its axis
 _PICTURE = 0.78  # inches, side of a reconstructed picture

@@ -59,11 +59,6 @@ from .layered_models import SoftmaxRegression
 from .protections import Protection
 from .trainable_models import checked_labels, checked_model, checked_records, checked_weights, described
 
-__all__ = [
-    "ExactLeakage", "LeakageDesign", "LeakageOutcome", "LeakageStudy", "ReconstructionExample", "guessing_remark",
-    "leakage_study", "outcome_numbers",
-]
-
 _MOST_BATCHES = 20_000_000  # of a pool whose posterior is enumerated for each update: half a second or so
 # bound: none - noise, in lengths of the longest gradient, with which a batch without noise must be the likeliest
 _LITTLE_NOISE = 1e-5

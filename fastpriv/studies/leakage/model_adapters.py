@@ -17,8 +17,6 @@ from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
 from .trainable_models import checked_label_logits, checked_labels, checked_records, checked_weights
 
-__all__ = ["TorchModel"]
-
 
 class TorchModel:
     """A module of PyTorch as a model, in double precision on the CPU.

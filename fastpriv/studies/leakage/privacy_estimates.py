@@ -44,8 +44,6 @@ from ...conversions import c2_from_mbp
 from ...kernels import matrix_product
 from ...sampling.statistics.intervals import binomial_interval, estimate_around
 
-__all__ = ["BayesianPrivacyEstimate", "average_bayesian_privacy", "bayesian_privacy_estimate", "match_to_pool"]
-
 _METHOD = "attacks on releases"  # of all estimates but those of random attributions
 _FARTHEST = 1e150  # a distance whose square is a double; what is farther away is no match
 _WEIGHTINGS = 2000  # of the releases: the ends of an interval of 0.95 are the 50th of them, within a tenth of its width

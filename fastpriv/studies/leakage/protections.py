@@ -17,8 +17,6 @@ from ...base.errors import DomainError
 from ...base.numerics import FloatArray
 from ...base.random_streams import RNGLike
 
-__all__ = ["Protection"]
-
 _NOISES = ("none", "gaussian", "laplace")  # of the coordinates, independent of each other
 _MOST_LEVELS = 2**31  # of quantisation: beyond that a coordinate of 32 bits is not shortened
 

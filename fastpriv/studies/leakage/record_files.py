@@ -17,8 +17,6 @@ from ...base.errors import DomainError
 from ...base.files import read_npz
 from ...base.numerics import FloatArray, IntArray
 
-__all__ = ["LabelledRecords", "labelled_records", "read_records"]
-
 _MOST_CLASSES = 1000  # more different labels than this are numbers, not classes
 _KEYS = ("records", "labels")  # of an .npz file
 _CHANNELS = 3  # of pictures in colour

@@ -15,11 +15,6 @@ from ...base.errors import DomainError, ShapeError
 from ...base.numerics import FloatArray, IntArray
 from ..kernels import _layered_model
 
-__all__ = [
-    "TrainableModel", "checked_label_logits", "checked_labels", "checked_model", "checked_records", "checked_weights",
-    "described",
-]
-
 # Attributes and methods that every model must have.
 _REQUIRED = ("n_features", "n_classes", "n_parameters", "initial", "logits", "gradient", "per_example_gradients")
 

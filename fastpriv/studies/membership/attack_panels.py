@@ -10,8 +10,6 @@ import numpy as np
 from ...base.numerics import rounded_down
 from ...report import style
 
-__all__ = ["attack_figure", "roc_axes", "roc_curves"]
-
 _PANEL = (5.4, 5.2)  # inches
 _LEAST_RATE = 1e-3  # left end of the logarithmic axis of false-positive rates
 _POINTS = 400  # of a drawn curve: steps finer than a line is wide

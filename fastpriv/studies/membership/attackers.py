@@ -27,11 +27,6 @@ from ...base.numerics import BoolArray, FloatArray
 from ..kernels import _likelihood_ratio
 from .panels import Panel, membership_array, released_array
 
-__all__ = [
-    "AdaptiveThresholdLRT", "Attacker", "DworkScore", "FixedThresholdLRT",
-    "checked_references", "empirical_threshold", "training_releases", "unfitted",
-]
-
 _RELEASES = 128  # of one block: their weights and scores stay in the cache of a core
 # bound: none - of a check of arguments
 _CHANCE_AGREEMENT = 1e-9  # expected pairs of equal unrelated people below which an equal pair is one person

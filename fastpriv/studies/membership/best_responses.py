@@ -38,8 +38,6 @@ from .equilibrium import attribute_weights_over_count
 from .noises import GENERATOR_RANGE, GeneratorNoise, Noise
 from .panels import member_frequencies
 
-__all__ = ["best_response"]
-
 _RELEASES = 64  # of one block
 _TEMPERATURES = (3.0, 1.0, 0.3, 0.1, 0.03)  # of the sigmoids, in standard deviations of the scores within a release
 _SHARES = np.linspace(1.0, 0.05, 20)  # of a noise: less of it may do when the claims are counted without sigmoids

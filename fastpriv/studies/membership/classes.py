@@ -22,8 +22,6 @@ from ...base.values import distinct_rows
 from .panels import Panel
 from .priors import BernoulliMembership, FixedSizeMembership, MembershipPrior
 
-__all__ = ["MAX_CLASSES", "MembershipClasses", "membership_classes"]
-
 MAX_CLASSES = 2**20  # vectors c that are listed: 2^20 memberships, or a thousand people of two types
 
 

@@ -40,8 +40,6 @@ from .panels import Panel, member_frequencies, released_array
 from .priors import MembershipPrior
 from .releases import SimulatedReleases
 
-__all__ = ["MembershipEquilibrium", "membership_equilibrium"]
-
 _MOST_PEOPLE = 20  # 2^20 memberships are grouped by their frequencies in seconds
 # bound: tested by membership/test_equilibrium - relative error of the probability of a membership, and of the sums of
 #    such over the memberships of a type

@@ -49,11 +49,6 @@ from ..kernels import _concordance
 from .attackers import empirical_threshold
 from .panels import membership_array
 
-__all__ = [
-    "AttackEvaluation", "RocCurve", "auc", "evaluate_attack", "mean_over_simulations", "roc_curve",
-    "scores_and_membership",
-]
-
 _HALVINGS = 16  # of the bisection for a ratio: the bound is within 2^-16 of the estimate of the best one
 # Groups that the bets on an AUC need, and releases of one group.
 _GROUPS, _LARGEST_GROUP = 400, 16

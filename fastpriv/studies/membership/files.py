@@ -21,8 +21,6 @@ from ...base.files import atomic_write, read_npy_header, read_npz
 from .genotype_files import ABSENT, BLOCK_ATTRIBUTES, GenotypeBlock, bed_blocks, damaged_file, vcf_blocks
 from .panels import ByteArray, Panel
 
-__all__ = ["read_panel", "write_panel"]
-
 _ENDINGS = (".npy", ".npz", ".csv", ".csv.gz", ".bed", ".vcf", ".vcf.gz", ".bcf")  # of the files that are read
 _MISSING_CELLS = {"", "na", "nan", ".", "-9"}  # of a CSV, in lower case
 # An allele whose frequency is this far from that of the reference, and less than half as far with the other allele

@@ -24,8 +24,6 @@ from ...base import validate
 from ...base.errors import DomainError, explain_missing_package
 from ...base.numerics import FloatArray
 
-__all__ = ["ABSENT", "BLOCK_ATTRIBUTES", "GenotypeBlock", "bed_blocks", "damaged_file", "vcf_blocks"]
-
 BLOCK_ATTRIBUTES = 1024  # read and packed together, a multiple of 8
 ABSENT = -1  # stands for a missing genotype in a block
 _BED_MAGIC = b"\x6c\x1b\x01"  # the first bytes of a .bed with one block of bytes a SNP (PLINK 1.9, file formats)

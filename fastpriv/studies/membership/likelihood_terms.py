@@ -12,8 +12,6 @@ from ...base.numerics import FloatArray
 from .noises import GaussianNoise, LaplaceNoise, NoNoise, ScaledNoise
 from .releases import CombinedReleases, FrequencyRelease
 
-__all__ = ["LikelihoodTerm", "checked_releases", "releases_of", "terms_of"]
-
 # bound: proved - distance up to which an exact release equals frequencies: those of sizes up to 24 differ by 1/600
 _SAME_FREQUENCY = 1e-12
 # bound: none - the least scale of noise, and the largest scale and release: their squares, and quotients of them, stay

@@ -29,8 +29,6 @@ from .posterior_sampling import SampledPosterior, sample_posterior
 from .priors import BernoulliMembership, MembershipPrior
 from .releases import CombinedReleases, FrequencyRelease
 
-__all__ = ["BayesAttacker", "MembershipPosterior", "OptimalLRT", "membership_posterior"]
-
 _BRIEF = 2**18  # memberships in all that take less time than threads take to start
 _MOST_CHAINS = 1024  # and temperatures of each
 # bound: tested by kernels/test_special_accuracy - relative error of a few logarithms, exponentials and their sums

@@ -26,8 +26,6 @@ from ...base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, doubles
 from ...base.values import ValueObject
 from ...mechanisms.gaussian import GaussianMechanism
 
-__all__ = ["GaussianNoise", "GeneratorNoise", "LInfinityNoise", "LaplaceNoise", "NoNoise", "Noise", "ScaledNoise"]
-
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)  # log normaliser of the standard normal density
 # bound: none - distance up to which a release without noise equals frequencies; those of different counts of up to K
 #    members differ by at least 1 / K^2, and equal ones by the rounding of doubles

@@ -20,8 +20,6 @@ from ...base.numerics import FloatArray, IndexArray, IntArray
 from ...base.values import ValueObject, is_read_only
 from ..kernels import _bit_matrix
 
-__all__ = ["ByteArray", "Panel", "StringArray", "member_frequencies", "membership_array", "released_array"]
-
 ByteArray = NDArray[np.uint8]
 StringArray = NDArray[np.str_]
 _BLOCK_BYTES = 2**24  # of unpacked entries at a time

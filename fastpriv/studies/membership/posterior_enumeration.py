@@ -45,8 +45,6 @@ from ...kernels import matrix_product
 from ..kernels import _membership_posterior
 from .likelihood_terms import LikelihoodTerm
 
-__all__ = ["MAX_PEOPLE", "Enumeration", "enumerate_subsets"]
-
 MAX_PEOPLE = 24  # people of which all subsets are visited: 0.1 s
 # bound: none - the kernel has at least 2^3 low halves and groups of four rows; fewer people are filled up
 _LEAST_PEOPLE = 6

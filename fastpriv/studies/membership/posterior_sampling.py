@@ -35,8 +35,6 @@ from .panels import ByteArray
 from .priors import FixedSizeMembership
 from .releases import FrequencyRelease
 
-__all__ = ["Chains", "SampledPosterior", "sample_posterior"]
-
 _BLOCKS = 64  # of the sweeps of one call: enough to tell their spread within a tenth
 _WARM_UP = 0.25  # the part of a chain that is dropped
 _ROUNDS = 8  # of a call, between two of which progress is told and an interruption keeps what is done

@@ -26,8 +26,6 @@ from ...base.random_streams import RNGLike
 from ...base.values import ValueObject
 from .panels import membership_array
 
-__all__ = ["BernoulliMembership", "FixedSizeMembership", "MembershipPrior", "PriorTerms", "all_memberships"]
-
 _MOST_PEOPLE = 2**53  # counts up to here are doubles
 _EXACT_PEOPLE, _EXACT_MEMBERS = 2**14, 1000  # up to either, a binomial coefficient is made exactly in a millisecond
 # bound: tested by membership/test_priors - error of the logarithm of other binomial coefficients for each person, as

@@ -24,8 +24,6 @@ from .noises import GaussianNoise, Noise, NoNoise
 from .panels import Panel, membership_array, released_array
 from .priors import FixedSizeMembership, MembershipPrior
 
-__all__ = ["CombinedReleases", "FrequencyRelease", "SimulatedReleases"]
-
 
 class SimulatedReleases(NamedTuple):
     """Memberships drawn from the prior, and a release of each.

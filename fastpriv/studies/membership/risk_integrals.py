@@ -38,8 +38,6 @@ from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.quadrature_rules import gauss_error
 from ...base.values import distinct_rows
 
-__all__ = ["LineModel", "entropy_integrals", "positive_part"]
-
 _NODES = 20  # of Gauss's rule on a panel
 _RHO = 6.0  # parameter of the Bernstein ellipse: rho^(-2n) is 7.5e-32
 _RADIUS = 0.5 * (_RHO + 1.0 / _RHO)  # of the disc about the ellipse, in half-lengths

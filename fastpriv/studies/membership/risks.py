@@ -43,8 +43,6 @@ from .priors import FixedSizeMembership, all_memberships
 from .releases import CombinedReleases, FrequencyRelease
 from .risk_integrals import LineModel, entropy_integrals, positive_part
 
-__all__ = ["bgp_risk", "bwma", "conditional_entropies"]
-
 _METHODS = ("auto", "exact", "quadrature", "monte_carlo")  # of all functions here
 _REPLICATES = 32  # of the releases that are drawn: Student's factor is then 4 % above the normal quantile
 _SAMPLES = 4096  # releases that are drawn by default

@@ -37,11 +37,6 @@ from .priors import MembershipPrior
 from .releases import FrequencyRelease
 from .trained_attackers import ClassifierAttacker
 
-__all__ = [
-    "AttackOutcome", "AttackStudy", "StudyOptions", "attack_scores", "attack_study", "names_by_remark", "remarks_panel",
-    "save_study", "shown", "study_page",
-]
-
 # What ``attacks`` may name, and what tables and legends call each.
 _TITLES = {
     "bayes": "Bayes", "fixed": "fixed LRT", "adaptive": "adaptive LRT", "score": "score", "tree": "decision trees",

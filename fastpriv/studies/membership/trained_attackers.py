@@ -17,8 +17,6 @@ from ...base.random_streams import RNGLike
 from .attackers import Attacker, training_releases, unfitted
 from .panels import released_array
 
-__all__ = ["ClassifierAttacker"]
-
 # Kind: module and class of scikit-learn, options that differ from its own, and what tables and legends call it.
 _KINDS: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "tree": ("sklearn.tree", "DecisionTreeClassifier", {}, "decision trees"),

@@ -23,8 +23,6 @@ from ...mechanisms import GaussianMechanism, LaplaceMechanism, PoissonSampledGau
 from .false_statements import Game, PaperStatements, make_statement
 from .texts import texts_of
 
-__all__ = ["accounting_statements"]
-
 # bound: proved - relative to 1, of a sum of at most 256 products of exponentials between 0 and 1
 _SUM_ERROR = 2**12 * UNIT_ROUNDOFF
 

@@ -32,8 +32,6 @@ from ..membership.priors import BernoulliMembership, FixedSizeMembership, all_me
 from ..membership.releases import CombinedReleases, FrequencyRelease
 from .texts import texts_of
 
-__all__ = ["Game", "PaperStatement", "PaperStatements", "make_statement", "paper_statements"]
-
 # bound: proved - relative to a sum of at most 64 terms of one sign, each a logarithm and two products, and of three
 #    such sums: 64 + 3 + 5 roundings, doubled
 _SUM_ERROR = 256 * UNIT_ROUNDOFF

@@ -29,8 +29,6 @@ from ...mechanisms.gaussian import GaussianMechanism
 from ...notions import cd_lmip, lip_delta, pointwise_lmip
 from .texts import texts_of
 
-__all__ = ["NAMES", "PaperCurve", "PaperFigure", "compute_figure"]
-
 _EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)])  # 0.01 to 10, round numbers
 _VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
 _INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values are more accurate

@@ -17,8 +17,6 @@ from ...report import style
 from .paper_data import PaperCurve, PaperFigure
 from .texts import texts_of
 
-__all__ = ["figure_of_panels", "paper_panel"]
-
 # Dashes of the names of a panel in turn.
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.6)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1)))
 _PANEL_SIZE = (6.4, 4.9)  # inches

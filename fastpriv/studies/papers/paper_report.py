@@ -24,8 +24,6 @@ from .paper_data import NAMES, PaperFigure, compute_figure
 from .paper_panels import figure_of_panels
 from .texts import texts_of
 
-__all__ = ["Paper", "figure_names", "paper"]
-
 # The paper whose figures are computed again.
 SOURCE = "Ngo, Östman and Graell i Amat, On local mutual-information privacy, 2024"
 _DPI = 160  # dots per inch of written pictures

@@ -8,8 +8,6 @@ from typing import Any
 
 from ...base.files import parse_toml
 
-__all__ = ["texts_of"]
-
 
 @cache
 def texts_of(part: str) -> dict[str, Any]:
