@@ -55,10 +55,11 @@ def amount(source: Path) -> int:
 
 
 setup(
-    # The C headers are installed as fastpriv/include, which is csrc in the source tree, and what fastpriv bench runs as
-    # fastpriv/benches, which is benches/comparison.
-    packages=[*find_packages(include=["fastpriv*"]), "fastpriv.include", "fastpriv.benches"],
-    package_dir={"fastpriv.include": CSRC.as_posix(), "fastpriv.benches": "benches/comparison"},
+    # The C headers are installed as fastpriv/include, which is csrc in the source tree, what fastpriv bench runs as
+    # fastpriv/benches, and the checker of certificates as fastpriv/checker.
+    packages=[*find_packages(include=["fastpriv*"]), "fastpriv.include", "fastpriv.benches", "fastpriv.checker"],
+    package_dir={"fastpriv.include": CSRC.as_posix(), "fastpriv.benches": "benches/comparison",
+                 "fastpriv.checker": "tools/checker"},
     ext_modules=cythonize(
         [Extension(SHARED, sources=["_cython_shared.c"], extra_compile_args=FLAGS),
          *map(extension, sorted(CSRC.glob("*/_*.pyx"), key=amount, reverse=True))],

@@ -90,8 +90,8 @@ def certificate(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> C
 
     Notes
     -----
-    ``python tools/checker FILE`` proves such a file with ball arithmetic, or refuses it; it shares no code with this
-    package, and its README says what is proved of each kind.
+    ``python -m fastpriv.checker FILE`` proves such a file with ball arithmetic, or refuses it; it shares no code with
+    this package, and its README says what is proved of each kind.
 
     **Accuracy** certificates of all kinds are proved, and false ones refused, by ``tests/contracts/test_checker.py``.
 

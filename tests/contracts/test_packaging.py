@@ -71,7 +71,7 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
     data = ("adult.csv", "composition_tasks.json", "digits.npz", "genotypes.npz", "mixture_tasks.json")
     assert {f"fastpriv/studies/datasets/{name}" for name in data} <= names
     assert {"fastpriv/special.pxd", "fastpriv/include/fastpriv.h", "fastpriv/include/gauss/fp_gauss.h"} <= names
-    assert {"fastpriv/benches/__init__.py", "fastpriv/benches/program.py"} <= names
+    assert {"fastpriv/benches/__init__.py", "fastpriv/benches/program.py", "fastpriv/checker/__main__.py"} <= names
     assert not [name for name in names if name.startswith(("csrc/", "tests/", "benches/"))
                 or name.endswith((".c", ".pyx"))]
     elsewhere = tmp_path / "elsewhere"
@@ -85,6 +85,9 @@ def test_the_first_command_installs_from_the_sdist_what_works_from_another_direc
     command = [sys.executable, "-m", "fastpriv", "bench", "--list"]
     tasks = subprocess.run(command, cwd=elsewhere, env=here, text=True, capture_output=True, check=True).stdout
     assert "hockey-stick" in tasks
+    command = [sys.executable, "-m", "fastpriv.checker"]
+    checker = subprocess.run(command, cwd=elsewhere, env=here, text=True, capture_output=True, check=False)
+    assert checker.stderr == "usage: python -m fastpriv.checker FILE\n"
     (elsewhere / "ndtr.c").write_text("#include <fastpriv.h>\nint main(void) { return fastpriv_ndtr(0.0) != 0.5; }\n")
     include = f"-I{site}/fastpriv/include"
     subprocess.run(["cc", "-std=c11", include, "ndtr.c", "-o", "ndtr", "-lm"], cwd=elsewhere, check=True)

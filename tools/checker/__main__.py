@@ -1,13 +1,22 @@
-"""python tools/checker FILE: prove the statement of a certificate of fastpriv, with balls alone."""
+"""python tools/checker FILE: prove the statement of a certificate of fastpriv, with balls alone.
+
+It is installed as ``python -m fastpriv.checker FILE``.
+"""
 
 import json
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # the modules beside this one, as of a directory that is run
+try:
+    from flint import arb
+except ModuleNotFoundError:
+    sys.exit("python-flint must be installed to prove a certificate. Run: pip install python-flint")
 
 import capacities
 import compositions
 import mixtures
 from balls import RefusedError, decide, number, require
-from flint import arb
 from mixtures import Mixture
 from posteriors import posterior
 
@@ -79,4 +88,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else "usage: python tools/checker FILE")
+    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else "usage: python -m fastpriv.checker FILE")
