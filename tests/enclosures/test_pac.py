@@ -42,6 +42,16 @@ def test_gaussian_in_a_ball(k, length):
         check_contains(found, misses.ball(k, length, radius))
 
 
+@pytest.mark.parametrize("k", [2, 5, 1000])
+def test_noise_alone(k):
+    alpha = np.array([0.0, 1e-200, 1.0, 3.0, 30.0, 37.0, 1e150, 1.7e308])
+    found = notions.pac_accuracy(GaussianMechanism(1.25), np.zeros(k), np.zeros(k), alpha)
+    assert (found.kind, found.method) == ("exact", "closed form")
+    for i, a in enumerate(alpha.tolist()):
+        x = (mp.mpf(a) / mp.mpf(1.25)) ** 2 / 2
+        check_contains(found[i], mp.gammainc(mp.mpf(k) / 2, x, regularized=True) if a < 1e9 else mp.mpf(0))
+
+
 def test_gaussian_in_a_cube():
     shifts = [0.0, 0.25, -1.5]
     alpha = [0.0, 0.5, 3.0, 12.0, 30.0]

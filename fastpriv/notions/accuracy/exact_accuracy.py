@@ -31,7 +31,7 @@ _DEVIATIONS = 42.0  # standard deviations beyond which no mass counts, since e^(
 
 def has_gaussian_form(gap: FloatArray, sigma: float, alpha: FloatArray, norm: float) -> bool:
     """Whether ``gaussian_misses`` applies: not to the sum norm, nor to shifts whose Poisson sum is too long."""
-    if gap.size == 1 or norm == math.inf:
+    if gap.size == 1 or norm == math.inf or (norm == 2 and not gap.any()):
         return True
     largest = max(_length(gap), float(alpha.max(initial=0.0))) / sigma
     return norm == 2 and 2 * _DEVIATIONS * largest + _DEVIATIONS**2 < _MOST_TERMS
@@ -59,6 +59,9 @@ def _beyond(shift: FloatArray, radius: FloatArray, norm: float) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(np.log1p(-np.minimum(each, 1.0)).sum(axis=1)))
     length = _length(shift)
+    if length == 0.0:  # the first term of the sum is all of it
+        with np.errstate(over="ignore"):
+            return np.asarray(special.gammaincc(0.5 * shift.size, 0.5 * radius * radius))
     return np.array([_beyond_ball(shift.size, length, float(a)) for a in radius])
 
 
