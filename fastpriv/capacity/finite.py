@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from ..base import parallel, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Information, Kind, Result
-from ..base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
+from ..base.numerics import LOG_2, UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, rounded_up
 from ..channels import AnyChannel, Channel, ChannelStack, DefaultChannel, ProductChannel, TypeClasses
 from ..kernels import _channel_capacity, _channel_quantities
 from . import interior_point, structured
@@ -222,7 +222,7 @@ def _narrow_wide_brackets(
     wide = _are_wide(numbers, rtol)
     if (wide & (worst > 0.0)).any():
         largest = float(worst[wide].max())
-        notes += f"; wider than rtol, which rows do not allow that miss the sum 1 by up to {largest:.2g}"
+        notes += f"; wider than rtol, which rows do not allow that miss the sum 1 by up to {rounded_up(largest, 2)}"
     rounded = wide & (worst == 0.0)
     return notes + ("; not converged: wider than rtol by rounding" if rounded.any() else ""), ~rounded
 

@@ -73,7 +73,7 @@ def show_versions() -> None:
     --------
     >>> import fastpriv
     >>> fastpriv.show_versions()
-    fastpriv         0...
+    fastpriv         1...
     """
     for name, item in installation().items():
         if isinstance(item, dict):

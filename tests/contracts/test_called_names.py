@@ -17,7 +17,7 @@ BENCHES = sorted((ROOT / "benches").rglob("*.py"))
 #: CHANGELOG.md also tells of names that are gone
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "fastpriv").rglob("*.md")}
                    - {ROOT / "CHANGELOG.md"})
-NOT_PYTHON = {"fastpriv.h", "fastpriv.special.__pyx_capi__"}
+NOT_PYTHON = {"fastpriv.h", "fastpriv.special.__pyx_capi__", "fastpriv.checker"}  # the last is run, not imported
 # The example of CONTRIBUTING.md, and modules whose hosts are imported by the tests that tools/hosts runs.
 SUPPOSED = {"fastpriv.special.collision_entropy", "collision_entropy",
             *(f"fastpriv.adapters.{host}" for host in ("flower", "jax", "opacus", "pfl", "torch"))}

@@ -55,7 +55,7 @@ WRONG = [
     *(("rng", value, "rng must be None, an integer of at least 0") for value in (-1, 1.5, "seed", [1, -2])),
     *(("n_jobs", value, "n_jobs must be a non-zero integer or None") for value in (0, 1.5, "all")),
     ("progress", 3, "progress must be True or False, or a function; got 3. A function is called with the number of p"),
-    ("confidence", 95, "got 95.0. Write 0.95 for 95 %"),
+    ("confidence", 95, "got 95.0. Divide percentages by 100"),
     ("max_seconds", None, "max_seconds must be positive; got None. Pass seconds, or infinity for no limit"),
 ]
 
