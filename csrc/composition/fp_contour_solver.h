@@ -45,8 +45,9 @@
 /* bound: none - times the frequency up to which no bound of |m| below 1 is known from which none is expected: 512 of
  * fp_contour_rest from there on are beyond all terms of a table */
 #define FP_CONTOUR_FAR 512.0
-/* bound: none - times e^this further than now terms that do not fall are not summed */
+/* bound: none - times e^this further than now terms that do not fall are not summed, beyond so many of them */
 #define FP_CONTOUR_HOPE 4.0
+#define FP_CONTOUR_FLAT (1 << 16)
 
 #define FP_SLOTS_PER_OCTAVE 64
 #define FP_SLOTS (2 * 40 * FP_SLOTS_PER_OCTAVE + 1) /* t from 2^-40 to 2^40 */
@@ -702,7 +703,7 @@ static inline int fp_contour_table_fill(fp_composition *c, fp_contour_table *tab
         if (spent || largest * n < 1e-2 * c->cut * sum) {
             const double wanted = fp_log(c->cut * sum / fp_contour_cut(c, table, FP_CONTOUR_DELTA, w)) - 4.0;
             table->log_rest = fp_contour_rest(c, w, fp_min(wanted, -1.0));
-            table->status = spent || fp_contour_is_flat(c, wanted + FP_CONTOUR_HOPE)
+            table->status = spent || (n >= FP_CONTOUR_FLAT && fp_contour_is_flat(c, wanted + FP_CONTOUR_HOPE))
                             || (table->log_rest == 0.0 && fp_contour_rest(c, FP_CONTOUR_FAR * w, -1.0) == 0.0);
             if (table->status || table->log_rest <= wanted)
                 break;
