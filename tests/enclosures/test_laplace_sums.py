@@ -112,7 +112,7 @@ def test_what_is_left_to_others():
 @pytest.mark.parametrize("few", [1, 50])
 def test_scales_that_hardly_differ_lie_between_those_of_one(few):
     """Sums along a contour whose terms do not fall, beside the sums over extreme losses of both ends."""
-    epsilon, scale, larger = np.array([0.25, 1.0, 2.0]), 20.0, 20.0 * (1.0 + 1e-9)
+    epsilon, scale, larger = np.array([0.5]), 20.0, 20.0 * (1.0 + 1e-9)
     mixed = contour_bounds([LaplacePair(scale, 1.0, 100 - few), LaplacePair(larger, 1.0, few)], epsilon)
     most, least = (laplace_bounds([LaplacePair(s, 1.0, 100)], epsilon) for s in (scale, larger))
     assert (mixed.upper >= least.lower).all()
