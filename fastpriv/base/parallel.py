@@ -112,7 +112,8 @@ def _results(
     if count <= 1:
         yield from map(function, tasks)
     elif sent is not None:
-        yield from (announced(outcome).result_or_raise() for outcome in backend_outcomes(sent, tasks, workers, backend))
+        # By map: a generator or a variable would be held by the traceback of an error, and the pool with it.
+        yield from map(_result_of, backend_outcomes(sent, tasks, workers, backend))
     else:
         yield from _thread_results(function, tasks, count)
 
@@ -345,6 +346,11 @@ def _picklable(error: BaseException) -> BaseException:
     if not isinstance(copy, KeyboardInterrupt):
         copy.add_note(f"In a worker process:\n{trace}")
     return copy  # type: ignore[no-any-return]
+
+
+def _result_of(sent: Outcome) -> Any:
+    """The result of a task of another process; its error is raised."""
+    return announced(sent).result_or_raise()
 
 
 def progress_reporter(

@@ -29,6 +29,8 @@ _COARSEST, _VAST = 0.25, 2.0  # interval, the first that is tried, and from whic
 _COARSER = 64.0  # times an interval whose grid does not reach the losses
 # bound: none - the finest interval
 _FINEST = 2.0**-100
+# bound: none - the same as a share of the farthest loss: places are whole numbers below 2^63, and doubles
+_FINEST_SHARE = 2.0**-52
 _MOST_POINTS = 2**14  # of the grid of one pair: each is a value of its curve
 _MOST_TRANSFORMED = 2**17  # of the transform, 24 deviations wide
 _MOST_CHEAP = 2**17, 2**19  # the same two of pairs whose curves are all cheap
@@ -98,7 +100,8 @@ def _interval_and_tail(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         bend = theta * (theta + 1.0) + (deviation**-2 if deviation > _FINEST else 0.0)
         finest = math.sqrt(8.0 / (count * (bend / width + least_slope)))
         longest = max(len(loss.masses) for loss, _ in losses) * interval
-        finest = max(finest, longest / points, 24.0 * deviation / transformed, _FINEST)
+        farthest = max(abs(float(loss.first)) for loss, _ in losses) * interval + longest
+        finest = max(finest, longest / points, 24.0 * deviation / transformed, _FINEST, _FINEST_SHARE * farthest)
         vast = longest > 16.0 * points * interval or (interval == _COARSEST and finest >= _VAST)
         if last or (finest >= 0.5 * interval and wanted >= tail and not vast):
             break

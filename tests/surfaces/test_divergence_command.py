@@ -291,15 +291,15 @@ def test_too_little_memory_is_a_clear_error(inside, capsys, monkeypatch):
 @pytest.mark.slow
 def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, monkeypatch):
     words = ("--rtol", "1e-9", "--max-samples", "1e13", "--out", "t.csv", "--json")
-    sampled, summed = [], replicates.segment_sum
+    sampled, summed = [], replicates.Segments.summed
 
-    def interrupting(segment):
-        sampled.append(segment)
+    def interrupting(self, index):
+        sampled.append(index)
         if len(sampled) == 15:
             os.kill(os.getpid(), signal.SIGINT)
-        return summed(segment)
+        return summed(self, index)
 
-    monkeypatch.setattr(replicates, "segment_sum", interrupting)
+    monkeypatch.setattr(replicates.Segments, "summed", interrupting)
     assert main(["divergence", "kl", "p.npz", "q.json", *words]) == 130
     out, said = capsys.readouterr()
     (row,) = json.loads(out)["table"]
