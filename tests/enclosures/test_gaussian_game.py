@@ -65,6 +65,7 @@ def test_signals_of_very_different_variances_are_held():
             assert holds(got, want), (got, want)
 
 
+@pytest.mark.slow
 def test_a_signal_indefinite_by_a_rounding_is_held():
     rng = np.random.default_rng(13)
     exact = 0

@@ -115,7 +115,7 @@ def test_two_releases_by_both_methods():
 
 @pytest.mark.slow
 def test_many_two_releases_by_both_methods():
-    check_both_methods(1, 40)
+    check_both_methods(1, 20)
 
 
 @pytest.mark.parametrize(("sigma", "rate", "count"), [(1.0, 1e-3, 100), (3.0, 5e-4, 30)])

@@ -61,7 +61,7 @@ def test_misses_at_the_worst_time_at_length(law):
     runs, before, rng = 2000, 0, np.random.default_rng([2, *law.encode()])
     mean = BoundedMean(runs)
     missed = {(level, side): np.zeros(runs, bool) for level in LEVELS for side in ("both", "lower", "upper")}
-    for after in np.unique(np.geomspace(1, 3000, 16).astype(int)):
+    for after in np.unique(np.geomspace(1, 1500, 14).astype(int)):
         mean.update(draw(rng, (after - before, runs)))
         before = after
         for (level, side), found in missed.items():

@@ -162,6 +162,7 @@ def test_epsilon_at_a_delta_of_channels_without_an_end():
     assert (none.value[0], none.upper[0]) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_what_nobody_can_go_through_is_bracketed():
     prior = np.random.default_rng(3).dirichlet(np.ones(42))
     names = [f"n{i:02}" for i in range(42)]
@@ -242,6 +243,7 @@ def several():
     )
 
 
+@pytest.mark.slow
 def test_a_comparison_is_its_assessments(several):
     assert len(several) == 6
     assert repr(several) == "<Comparison of age, children under gaussian, rr, geometric>"
@@ -278,6 +280,7 @@ def test_files_of_a_comparison(several, tmp_path):
     assert frame["level"].isna().sum() == (frame["mechanism"] == "gaussian").sum()
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_changes_no_bit(several):
     twin = fastpriv.assess(
         {"age": AGES, "children": [0, 1, 1, 3]}, mechanism=["gaussian", "rr", "geometric"], sigma=[1.0, 10.0],
@@ -435,6 +438,7 @@ def test_missing_categories(inside, capsys):
     assert json.loads(capsys.readouterr().out)["data"]["categories"] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_the_shipped_categories(inside, capsys):
     words = ("--columns", "occupation", "--mechanism", "rr", "--epsilon", "1", "--missing", "drop", "--json")
     assert main(["assess", *words]) == 0
