@@ -61,7 +61,7 @@ from .labelled_sums import labelled_bounds
 from .laplace_sums import laplace_bounds
 from .many_sampled_gaussians import small_rate_bounds
 from .simple_bounds import simple_bounds
-from .two_sampled_gaussians import two_release_bounds
+from .two_sampled_gaussians import few_release_bounds
 
 Quantity: TypeAlias = Literal["delta", "tail", "lower"]
 _LogErrors: TypeAlias = tuple[float, float, float, float]  # c, d, f and f' of the text at the head
@@ -162,7 +162,7 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
     if quantity != "delta":
         return _with_relative_errors(pairs, epsilon, quantity)
     # sampled Gaussians with weights of exactly 1 - rate and rate, of which none is rounded
-    sampled = two_release_bounds(pairs, epsilon) or small_rate_bounds(pairs, epsilon)
+    sampled = few_release_bounds(pairs, epsilon) or small_rate_bounds(pairs, epsilon)
     if sampled is None:
         result = _with_relative_errors(pairs, epsilon, quantity)
     else:

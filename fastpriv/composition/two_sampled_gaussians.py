@@ -1,4 +1,4 @@
-"""Delta of two releases of sampled Gaussians, by integrals of the closed curve of a release.
+"""Delta of one or two releases of sampled Gaussians, by the closed curve of a release and integrals of it.
 
 Notation: release i has Q_i = N(0, 1) and P_i = (1 - q_i) N(0, 1) + q_i N(a_i, 1), in units of sigma; p_i their
 densities, phi that of Q_i; Y_i = e^(a_i x - a_i^2/2), D_i = dP_i/dQ_i = 1 - q_i + q_i Y_i. G is the curve of N(a_2, 1)
@@ -81,12 +81,19 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)  # of the normal density
 _ABOVE, _BELOW, _RISING = range(3)
 
 
-def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of log delta at each epsilon >= 0; None where the pairs are not two releases of sampled Gaussians."""
-    if sum(pair.count for pair in pairs) != 2:
+def few_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of log delta at each epsilon >= 0; None where the pairs are not one or two releases of sampled Gaussians.
+    """
+    if sum(pair.count for pair in pairs) > 2:
         return None
-    first, second = (pair.sampled_gaussian for pair in pairs for _ in range(pair.count))
-    if first is None or second is None or first.order != second.order or not (epsilon <= _LARGEST_EPSILON).all():
+    first, *others = (pair.sampled_gaussian for pair in pairs for _ in range(pair.count))
+    if first is None:
+        return None
+    if not others:
+        lower, upper = _release_curve(first, 0, epsilon)[0], _release_curve(first, 1, epsilon)[1]
+        return LogBounds.of_bounds(lower, upper, {}, "closed form (Balle, Barthe and Gaboardi 2018)")
+    (second,) = others
+    if second is None or first.order != second.order or not (epsilon <= _LARGEST_EPSILON).all():
         return None
     rows = np.empty((2, epsilon.size))
     for start in range(0, epsilon.size, _AT_ONCE):
@@ -98,11 +105,16 @@ def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
     return LogBounds.of_bounds(rows[0], rows[1], {}, "integral of the curve of one release")
 
 
+def _release_curve(pair: SampledPair, side: int, epsilon: FloatArray) -> Any:
+    """Bounds of log delta of one release, for one side of sigma and rate."""
+    curve = special.sampled_gaussian_log_delta_add if pair.order == "add" else special.sampled_gaussian_log_delta_remove
+    return curve(pair.sigma[side], pair.rate[side], epsilon)[1:]
+
+
 def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray) -> tuple[Any, Any]:
     """Lower and upper bounds of log delta for one side of the ratios and rates."""
     adds, symmetric = first.order == "add", first.order == "symmetric"
-    curve = special.sampled_gaussian_log_delta_add if adds else special.sampled_gaussian_log_delta_remove
-    curves = [curve(pair.sigma[side], pair.rate[side], epsilon)[1:] for pair in (first, second)]
+    curves = [_release_curve(pair, side, epsilon) for pair in (first, second)]
     f = _ReleaseIntegrand(first.ratio[side], first.rate[side], second.ratio[side], second.rate[side], symmetric)
     log_factor = math.log(f.q_inner) + (epsilon if adds else 0.0)
     inner_bounds = _log_integral(f, -epsilon if adds else epsilon, np.asarray(curves[0][1] - log_factor))
