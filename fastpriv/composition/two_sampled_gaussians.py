@@ -29,7 +29,8 @@ X is e^epsilon, e^epsilon / D_1 or e^epsilon D_1, and with x_0 where D_1 = e^eps
     I(epsilon) = int_{a_1/2}^{x_0} p_1 G(log v) + e^epsilon int_{x_0}^inf phi G(log w(-epsilon))
                  + int_{a_1/2}^inf phi G(log w(epsilon)),    w(t) = 1 + (e^t D_1 - 1) / q_2,
 
-as the integral of p_1 - e^epsilon phi beyond x_0 is delta_1. Both directions are one.
+as the integral of p_1 - e^epsilon phi beyond x_0 is delta_1. Both directions are one. The part of delta in which
+neither loss is 0 is (1 - m_2) delta_1 + q_2 I.
 
 The integral. v falls with x; it is 1 at x_0, where D_1 = e^epsilon, and 0 at x_c. V rises up to x_0 and falls beyond
 it: times the largest p_1 it bounds the integral over a cell, and both ends; w rises, and G(log w) falls. Gauss-Legendre
@@ -71,7 +72,7 @@ _AT_ONCE = 16  # epsilons whose cells are refined together
 # bound: proved - beyond it the ends of the cells, e^-1800 of the mass of p_1 or phi is left
 _BEYOND = 60.0
 # bound: none - epsilon beyond which others compute
-_LARGEST_EPSILON = 300.0
+LARGEST_EPSILON = 300.0
 # bound: proved - log Y_1 and log Y_1 + epsilon stay below it, so that no w is too large for a double
 _LARGEST_LOG_RATIO = 620.0
 # bound: proved - error of log G: so much, and twice so much of itself (docs/proofs/gaussian.md, theorem 1.2)
@@ -93,7 +94,7 @@ def few_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
         lower, upper = _release_curve(first, 0, epsilon)[0], _release_curve(first, 1, epsilon)[1]
         return LogBounds.of_bounds(lower, upper, {}, "closed form (Balle, Barthe and Gaboardi 2018)")
     (second,) = others
-    if second is None or first.order != second.order or not (epsilon <= _LARGEST_EPSILON).all():
+    if second is None or first.order != second.order or not (epsilon <= LARGEST_EPSILON).all():
         return None
     rows = np.empty((2, epsilon.size))
     for start in range(0, epsilon.size, _AT_ONCE):
@@ -111,7 +112,14 @@ def _release_curve(pair: SampledPair, side: int, epsilon: FloatArray) -> Any:
     return curve(pair.sigma[side], pair.rate[side], epsilon)[1:]
 
 
-def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray) -> tuple[Any, Any]:
+def both_moved_bounds(first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray) -> tuple[Any, Any]:
+    """Bounds of the part of log delta of two symmetric pairs in which neither loss is 0."""
+    return _log_delta(first, second, side, epsilon, both_moved=True)
+
+
+def _log_delta(
+    first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray, both_moved: bool = False
+) -> tuple[Any, Any]:
     """Lower and upper bounds of log delta for one side of the ratios and rates."""
     adds, symmetric = first.order == "add", first.order == "symmetric"
     curves = [_release_curve(pair, side, epsilon) for pair in (first, second)]
@@ -121,8 +129,8 @@ def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: Floa
     bounds = []
     for item, other, inner, outward in zip(*curves, inner_bounds, (-1.0, 1.0), strict=True):
         with np.errstate(invalid="ignore"):
-            total = np.logaddexp(item, log_factor + inner)
-            if symmetric:
+            total = np.logaddexp(item + f.log_moved() if both_moved else item, log_factor + inner)
+            if symmetric and not both_moved:
                 log_atom = f.log_atom()
                 total = np.logaddexp(total, log_atom + outward * _CURVE_ERROR * (1.0 + 2.0 * abs(log_atom)) + other)
             size = 2.0 + np.abs(log_factor) + np.where(np.isfinite(total), np.abs(total), 0.0)
@@ -147,6 +155,10 @@ class _ReleaseIntegrand:
     def log_atom(self) -> float:
         """log m_1."""
         return math.log1p(-self.q) + float(special.gaussian_log_delta(0.5 * self.a, 0.0))
+
+    def log_moved(self) -> float:
+        """log(1 - m_2)."""
+        return math.log(self.q_inner + 2.0 * (1.0 - self.q_inner) * float(special.ndtr(-0.5 * self.b)))
 
     def crossing(self, level: FloatArray, value: float) -> FloatArray:
         """x at which v is ``value``, 0 or 1; -inf where it is less everywhere."""

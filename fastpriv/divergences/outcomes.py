@@ -6,18 +6,19 @@ Both are divided by their sums. With t = p / q and u = t - 1, sum q u = 0, so th
 
 which loses no digits where P is nearly Q: for |u| <= 1/8 phi is the series of (-u)^k / (k (k - 1)) from k = 2. All is
 summed in extended precision, of spacing r at 1. A vector divided by its sum errs by (n + 3) r relative to each entry;
-phi itself errs by 128 r: for |u| > 1/8 it is above 0.0075 t, and t, log t and u err by r each. Hence the error of KL is
-at most (256 + 2 n) r KL + (16 + 4 n) r sum p |log t| + ((8 + 2 n) r)^2: |u| <= t |log t| + phi, and the second
-derivatives by relative changes of p and q are at most p. A Renyi divergence of another order is a logarithm of
-sum p t^(order - 1), whose exponents err by (16 + 4 n) r (1 + |log p| + |order - 1| (1 + |log t| + |log p|)) at
-most; it rises with the order, and is KL at 1. Where P has no outcome that Q lacks, with L = log t and y = (a - 1) L,
+phi itself errs by 128 r: for |u| > 1/8 it is above 0.0075 t, and t, log t and u err by r each. Hence the error of KL
+is at most (256 + 2 n) r KL + (16 + 4 n) r sum p |log t| + ((8 + 2 n) r)^2: |u| <= t |log t| + phi, and the second
+derivatives by relative changes of p and q are at most p. A Renyi divergence of another order is a logarithm of sum p
+t^(order - 1), whose exponents err by (16 + 4 n) r (1 + |log p| + |order - 1| (1 + |log t| + |log p|)) at most; it
+rises with the order, and is KL at 1. Where P has no outcome that Q lacks, with L = log t and y = (a - 1) L,
 
     D_a = log(1 + (a - 1) S) / (a - 1),   S = sum q G,   G = (t^a - 1 - a u) / (a - 1) = t L expm1(y) / y - u >= 0,
 
 keeps its digits where P is nearly Q: for |u| max(8, a) <= 1, G is the series of a C(a - 2, k - 2) u^k (k - 2)! / k!,
 whose terms fall by 1 / 4 at least, right to 64 r; else it errs by (8 + |y|) r (t |L| expm1(y) / y + |u|) at most. As
 dG / du = a L expm1(y) / y, entries that err by (n + 3) r add (n + 3) r (S + 2 a sum p |L| expm1(y) / y), and their
-squares a (1 + |a - 1| S) times the square of that. An entry of a hockey-stick sum errs by (8 + 2 n) r (p + e^epsilon q).
+squares a (1 + |a - 1| S) times the square of that. An entry of a hockey-stick sum errs by (8 + 2 n) r (p + e^epsilon
+q).
 """
 
 from __future__ import annotations

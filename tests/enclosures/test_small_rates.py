@@ -202,7 +202,9 @@ def test_nodes_in_extended_precision():
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize(("sigma", "rate", "epsilon"), [(47.4, 5.9e-7, 4e-8), (64.0, 2.0**-20, 2e-7), (78.0, 1e-4, 0.0)])
+@pytest.mark.parametrize(
+    ("sigma", "rate", "epsilon"), [(47.4, 5.9e-7, 4e-8), (64.0, 2.0**-20, 2e-7), (78.0, 1e-4, 0.0)]
+)
 def test_one_release_is_its_closed_form(sigma, rate, epsilon, direction):
     """Sums whose terms all underflow used to warn, and left bounds 1e-7 wide."""
     found = compose(PoissonSampledGaussian(sigma, rate)).log_delta(epsilon, direction=direction)
