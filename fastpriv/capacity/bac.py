@@ -22,9 +22,10 @@ from ..base.numerics import FloatArray
 
 # bound: tested by kernels/test_binary_channel - relative error of the capacity
 _CAPACITY_ERROR = 4e-15
-# bound: tested by kernels/test_binary_channel - relative error of the binary entropy
-_ENTROPY_ERROR = 1e-15
-# bound: tested by kernels/test_binary_channel - absolute error of results that are subnormal
+# bound: proved - docs/proofs/roundings.md, 13.9: relative error of the binary entropy, also where p and its complement
+#    miss 1 by _COMPLEMENT_GAP
+_ENTROPY_ERROR = 1.2e-15
+# bound: proved - docs/proofs/roundings.md, 13.9: absolute error of results that are subnormal
 _SUBNORMAL_ERROR = 5e-323
 # bound: none - complements farther from 1 - a, by two units of roundoff, are refused
 _COMPLEMENT_GAP = 4.5e-16

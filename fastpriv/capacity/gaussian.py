@@ -21,7 +21,7 @@ common eigenvectors in the same order: for diag(4, 1) against diag(1, 3) it give
 Sorted eigenvalues give the least I over all rotations (Fiedler 1971); the theorem itself is correct.
 """
 
-# bounds: tested by enclosures/test_gaussian_game - rounding of logarithms and sums
+# bounds: proved - docs/proofs/roundings.md, 13.8: rounding of logarithms and their sum
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import special
 from ..base import validate
 from ..base.errors import ShapeError
 from ..base.estimate import Estimate, Information, Kind, NumberLike, Result
@@ -40,11 +41,11 @@ from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
 from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 from ..divergences.reductions.gaussian_spectra import eigenvalue_bounds, spectrum_of_sum
 
-# bound: tested by enclosures/test_gaussian_game - absolute error of subnormal results
+# bound: proved - docs/proofs/roundings.md, 13.8: absolute error of subnormal quotients and results
 _SUBNORMAL = 5e-323
-# bound: tested by enclosures/test_gaussian_game - relative error of the closed form for one noise level
+# bound: proved - docs/proofs/roundings.md, 13.8: relative error of the closed form for one noise level
 _AVERAGE_POWER_ERROR = 2e-15
-# bound: tested by enclosures/test_gaussian_game - relative error of the sum over axes
+# bound: proved - docs/proofs/roundings.md, 13.8: relative error of the sum over axes
 _DIAGONAL_ERROR = 2e-15
 # bound: none - eigenvalues below it, times the dimension, are taken for 0: the rank of the input
 _RANK_TOLERANCE = 2.0**-48
@@ -178,8 +179,8 @@ def average_power_capacity(
     validate.broadcastable("sigma", s, "dimension and amplitude", d + a)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         ratio = a / s
-        per = np.where(ratio < 1e-140, (ratio * np.sqrt(d)) * ratio / np.sqrt(d), d * np.log1p(ratio * ratio / d))
-        logs = d * (2 * (np.log(a) - np.log(s)) - np.log(d))
+        per = np.where(ratio < 1e-140, (ratio * np.sqrt(d)) * ratio / np.sqrt(d), d * special.log1p(ratio * ratio / d))
+        logs = d * (2 * (special.log(a) - special.log(s)) - special.log(d))
     value = 0.5 * np.where(ratio > 1e140, logs, per)
     lower, upper = _nonnegative_bounds(value, _AVERAGE_POWER_ERROR * value, np.asarray(a == 0))
     return Estimate(value, lower, upper, kind="exact", unit="nats", method="closed form").to(unit)
@@ -254,7 +255,8 @@ def gaussian_game(
     p = validate.scalar("signal_power", signal_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     n = validate.scalar("noise_power", noise_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     value = 0.5 * d * float(_log1p_ratio(np.asarray(p), np.asarray(n)))
-    lower, upper = _nonnegative_bounds(np.asarray(value), _AVERAGE_POWER_ERROR * value, False)
+    error = _AVERAGE_POWER_ERROR * value + d * _SUBNORMAL  # of a quotient that is subnormal
+    lower, upper = _nonnegative_bounds(np.asarray(value), error, False)
     estimate = Estimate(value, lower, upper, kind="exact", unit="nats", method="saddle point in closed form")
     return GaussianGame(estimate.to(unit), p / d, n / d)
 
@@ -263,8 +265,8 @@ def _log1p_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
     """log(1 + x/y) for non-negative numbers of any size, 0 where x = 0 and infinity where y = 0 < x."""
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         ratio = x / y
-        difference = np.log(x) - np.log(y)
-        return np.where(x == 0, 0.0, np.where(np.isposinf(ratio), difference, np.log1p(ratio)))
+        difference = special.log(x) - special.log(y)
+        return np.where(x == 0, 0.0, np.where(np.isposinf(ratio), difference, special.log1p(ratio)))
 
 
 def _nonnegative_bounds(value: FloatArray, error: Any, zero: Any) -> tuple[FloatArray, FloatArray]:

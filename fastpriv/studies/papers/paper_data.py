@@ -5,7 +5,7 @@ vectors of d coordinates and length at most sqrt(d) Delta, Delta = 1; its l2 sen
 are those of Ngo, Ostman and Graell i Amat, On local mutual-information privacy, 2024.
 """
 
-# bounds: tested by surfaces/test_paper_figures - rounding of differences of curves in figures
+# bounds: none - widths at which capacities and integrals of the figures stop; their own bounds hold whatever it is
 
 from __future__ import annotations
 
