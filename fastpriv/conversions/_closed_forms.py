@@ -218,7 +218,8 @@ def largest_probability(x: FloatArray, probability: FloatArray) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         # the exponential in halves, which does not overflow before the product does, and no subnormal factor
         root = np.exp(0.5 * x)
-        raised = np.where(probability == 0.0, np.where(np.isinf(x), np.inf, 0.0), root * (root * (probability * 2.0**200)) * 2.0**-200)
+        product = root * (root * (probability * 2.0**200)) * 2.0**-200
+        raised = np.where(probability == 0.0, np.where(np.isinf(x), np.inf, 0.0), product)
     return np.asarray(np.minimum(raised, probability - (1.0 - probability) * np.expm1(-x)))
 
 

@@ -300,7 +300,8 @@ def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: Number
         shrunk = np.where(epsilon == 0.0, group, np.expm1(-group * epsilon) / np.expm1(-epsilon))
         power = np.where(group == 1.0, 0.0, (group - 1.0) * epsilon)
         root = np.exp(0.5 * power)
-        value = np.where((delta == 0.0) & (power < np.inf), 0.0, root * (root * (delta * 2.0**200 * shrunk)) * 2.0**-200)
+        product = root * (root * (delta * 2.0**200 * shrunk)) * 2.0**-200
+        value = np.where((delta == 0.0) & (power < np.inf), 0.0, product)
         value = np.minimum(np.where(np.isnan(value), 1.0, value), 1.0)
         error = (1e-14 + 4e-16 * np.minimum(power, 2000.0)) * value
     return forms.bounded(

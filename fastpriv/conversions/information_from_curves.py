@@ -20,8 +20,7 @@ Equation numbers: Ngo, Oestman and Graell i Amat, On local mutual-information pr
 Proofs: docs/proofs/conversions.md, theorem 12.7.
 """
 
-# bounds: tested by enclosures/test_information_from_curves - rounding of closed forms, and underflow; the rest
-#    are limits of rtol
+# bounds: proved - docs/proofs/roundings.md, 13.12: rounding of closed forms, and underflow; the rest are limits of rtol
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 Curve = tuple[ArrayLike, NumberLike] | Sequence[ArrayLike] | Callable[[Any], Any]
 _FORWARD, _BACKWARD = Weight((0,)), Weight((-1,))  # 1 and e^-epsilon: the weights of (20)
 _LDP, _TWO_INPUTS, _LIP = Weight((0, -1)), Weight(()), Weight((1, -1))  # of (12), of two inputs, of (14)
-# bound: tested by enclosures/test_information_from_curves - what plain samples of a curve may miss it by
+# bound: none - what plain samples of a curve are taken to be right to, as the documentation says
 _SAMPLE_ERROR = 9e-16  # relative: four units in the last place of a plain sample
 
 
