@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from .. import special
 from ..base import validate
-from ..base.estimate import Estimate, Information, NumberLike
+from ..base.estimate import Estimate, Information, NumberLike, exact
 from ..base.monotone import Ends, monotone
 from ..base.numerics import FloatArray
 
@@ -170,7 +170,5 @@ def _with_complement(
 
 def _nonnegative_estimate(value: float | FloatArray, relative: float, method: str) -> Estimate:
     value = np.asarray(value)
-    lower = np.nextafter(value * (1 - relative), -1) - _SUBNORMAL_ERROR
-    upper = np.nextafter(value * (1 + relative), 1) + _SUBNORMAL_ERROR
-    lower, upper = np.where(value == 0, 0.0, np.maximum(lower, 0.0)), np.where(value == 0, 0.0, upper)
-    return Estimate(value, lower, upper, kind="exact", unit="nats", method=method)
+    error = np.where(value == 0, 0.0, relative * value + _SUBNORMAL_ERROR)
+    return exact(value, error, unit="nats", method=method, least=0.0)

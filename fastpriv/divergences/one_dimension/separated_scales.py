@@ -36,9 +36,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.numerics import (
-    LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, log_sum_exp, reconcile_bounds,
-)
+from ...base import numerics
+from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, log_sum_exp
 from ...kernels import _hockey_stick_curves
 
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
@@ -121,7 +120,7 @@ def intersect_rows(rows: FloatArray, index: IndexArray, other: FloatArray) -> bo
         with np.errstate(invalid="ignore"):  # of logarithms of 0
             better = new[:, 2] - new[:, 1] < old[:, 2] - old[:, 1]
         value = np.where(better | ~np.isfinite(old[:, 0]), new[:, 0], old[:, 0])
-        lower, upper, disagree = reconcile_bounds((old[:, 1], old[:, 2]), (new[:, 1], new[:, 2]))
+        lower, upper, disagree = numerics.reconcile_bounds((old[:, 1], old[:, 2]), (new[:, 1], new[:, 2]))
         rows[index, k], rows[index, k + 1], rows[index, k + 2] = np.clip(value, lower, upper), lower, upper
         contradicted |= bool(disagree.any())
     return contradicted
@@ -329,7 +328,8 @@ def _log_overlaps(p: Components, q: Components, epsilon: float) -> FloatArray:
         ratio = np.minimum(s[:, None], t[None, :]) / most
         log_ratio = -np.abs(np.log(s)[:, None] - np.log(t)[None, :])  # the ratio itself may underflow
         distance = np.abs(m[:, None] - n[None, :]) / most  # in units of the wider sigma
-        affinity = 0.5 * (a + b) + 1e-14 * (size - a) - distance**2 / (4 * (1 + ratio**2)) + 0.5 * (log_ratio + np.log(2 / (1 + ratio**2)))
+        affinity = 0.5 * (a + b + log_ratio + np.log(2 / (1 + ratio**2))) - distance**2 / (4 * (1 + ratio**2))
+        affinity += 1e-14 * (size - a)
         p_is_narrow = s[:, None] < t[None, :]
         narrow, wide = np.where(p_is_narrow, a, b), np.where(p_is_narrow, b + 1e-14 * size, a)
         half_window = math.sqrt(2) * np.sqrt(np.maximum(narrow - wide, 0.0) + _WINDOW_LOG_MASS)  # in narrow sigmas

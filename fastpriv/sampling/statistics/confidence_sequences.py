@@ -45,7 +45,7 @@ _LARGEST = 1e25  # larger values are lowered to this where the range is open: a 
 _HALVINGS, _NEWTON_STEPS = 14, 60  # of the search for a bound: enough from any start
 # bound: proved - docs/proofs/roundings.md, 13.16: relative rounding of observations and ends in units of the range
 _SLACK = 1e-13
-# bound: proved - docs/proofs/roundings.md, 13.16: error of a factor, of its price and of its part of the logarithm of all
+# bound: proved - docs/proofs/roundings.md, 13.16: error of a factor, of its price and of their logarithms
 _ROUNDING = 2.0**-42
 
 
@@ -139,7 +139,7 @@ class BoundedMean:
         error = error_of_one_bound(confidence, side)
         mean = self._sum / max(self.count, 1)
         zeros = np.zeros(self.quantities)
-        needed, slack = self._needed(error), self._rounding()
+        needed, slack = self._needed(error), self._needed(1.0)  # the second is its error alone
         lower = zeros
         upper = np.full(self.quantities, math.inf if self._sides == 1 else 1.0)
         if self.count and side != "upper":
@@ -164,11 +164,7 @@ class BoundedMean:
 
     def _needed(self, error: float) -> float:
         """Logarithm of the wealth at which a candidate is refused."""
-        return -math.log(error) + self._rounding()
-
-    def _rounding(self) -> float:
-        """Error of the logarithm of the wealth."""
-        return 1e-9 + self.count * _ROUNDING
+        return -math.log(error) + 1e-9 + self.count * _ROUNDING
 
     def _bet(self, kind: int, block: FloatArray, index: int | None = None) -> None:
         """Add the logarithms of the factors of observations in units of the range, of one quantity or of all."""
