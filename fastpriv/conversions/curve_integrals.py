@@ -30,10 +30,9 @@ from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray, exp_excess, scaled_exponential
 
-# bound: proved - docs/proofs/roundings.md, 13.12: relative rounding of any sum of pieces
-_SUM_ERROR = 2e-14  # relative, of any sum of pieces
-# bound: proved - docs/proofs/roundings.md, 13.12: relative rounding of the end of a continued chord
-_CHORD_ERROR = 2e-15  # relative, of the end of a continued chord
+# bound: proved - docs/proofs/roundings.md, 13.12: relative rounding of any sum of pieces, and of the end of a chord
+#    that is continued
+_SUM_ERROR = 2e-14
 # bound: proved - the pole of 1/(1 + e^epsilon) is pi away, so that 6 nodes leave below 1e-19
 _SHORT_PIECE = 0.25  # longest piece for Gauss-Legendre with 6 nodes
 _PIECE_NODES, _PIECE_WEIGHTS = np.polynomial.legendre.leggauss(6)
@@ -123,7 +122,7 @@ def _piecewise_bounds(
     meet = np.where((slope > 0.0) & (steep > 0.0), np.log1p(np.maximum(y, 0.0)), 0.0)
     cut = np.clip(start + np.minimum(meet, h), start, end)
     drop = steep * np.expm1(cut - start)
-    at_cut = low[:-1] - drop - _CHORD_ERROR * (low[:-1] + drop)
+    at_cut = low[:-1] - drop - _SUM_ERROR * (low[:-1] + drop)
     unusable = ~(at_cut > 0.0)
     cut, at_cut = np.where(unusable, start, cut), np.where(unusable, 0.0, at_cut)
     before = weight.line(start, cut - start, low[:-1], at_cut)

@@ -175,5 +175,4 @@ def read_statistic(name: Any, data: Any, bounds: Any, relation: Any) -> Statisti
 
 def _rounded(value: float) -> Estimate:
     """A product of a few doubles with their rounding."""
-    slack = _ROUNDING * value
-    return Estimate(value, value - slack, value + slack, kind="exact", unit="1", method="closed form")
+    return exact(value, _ROUNDING * value, unit="1", method="closed form")

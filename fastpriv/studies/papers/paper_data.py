@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import conversions
-from ...base.estimate import Estimate, stacked
+from ...base.estimate import Estimate, exact, stacked
 from ...base.monotone import weakest
 from ...base.numerics import FloatArray
 from ...base.table import CellType, Table
@@ -260,8 +260,7 @@ def _ratio(above: Estimate, below: Estimate) -> Estimate:
 def _entropy(prior: Pmf) -> Estimate:
     p = prior.probabilities
     bits = -math.fsum(p * np.log2(p))
-    slack = 8.0 * _ROUNDING * bits
-    return Estimate(bits, bits - slack, bits + slack, kind="exact", unit="bits", method="closed form")
+    return exact(bits, 8.0 * _ROUNDING * bits, unit="bits", method="closed form")
 
 
 def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatArray], Estimate]) -> Estimate:
