@@ -169,6 +169,12 @@ def test_the_game_and_its_saddle_point():
     assert gaussian_game(4, 4.0, 4.0, unit="bits").value.value == 2.0
 
 
+def test_a_subnormal_quotient_of_powers_in_many_dimensions():
+    """P / N is rounded from 1.5 to 2 units of the least double, and 2^52 times that is no longer subnormal."""
+    game = gaussian_game(2**53, 1.5e-323, 2.0)
+    assert holds(game.value, mpf(2) ** 52 * mpf(1.5e-323) / 2)
+
+
 def test_neither_player_gains_by_leaving_the_saddle_point():
     rng = np.random.default_rng(9)
     game = gaussian_game(3, 5.0, 2.0)

@@ -3,7 +3,9 @@
 import csv
 import json
 import math
+from types import SimpleNamespace
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -208,6 +210,21 @@ def test_bounds_hold_where_the_truth_is_known(k):
         assert guess.lower <= notions.bayes_vulnerability(prior, channel).upper
         assert notions.bayes_vulnerability(prior, channel).lower <= guess.upper
         assert notions.min_entropy_leakage(prior, channel).lower <= leak.upper
+
+
+def test_an_entropy_of_rounded_probabilities_caps_an_information():
+    """The bit is 1 once in 10^9; p is rounded, and so is its term, by as much as the sum leaves: lemma 13.3."""
+    n = 10**9
+    secret = SimpleNamespace(prior=SimpleNamespace(probabilities=np.array([(n - 1) / n, 1 / n])))
+    channel = SimpleNamespace(inputs=2, _cells_within=lambda cells: cells > 2**20)
+    information = quantities._capacity_and_information(secret, channel, None, math.inf)[1]
+    with mpmath.workdps(40):
+        assert information.upper >= mpmath.log(n) / n - (1 - mpmath.mpf(1) / n) * mpmath.log1p(-mpmath.mpf(1) / n)
+
+
+def test_the_leakage_of_hardly_any_geometric_noise_is_enclosed():
+    found = quantities._geometric_maximal_leakage(SimpleNamespace(epsilon=5e-324, inputs=2))
+    assert found.lower == 0.0 < found.upper <= 1e-322, "half of the least double"
 
 
 def test_required_levels_meet_their_targets(report):
