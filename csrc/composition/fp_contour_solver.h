@@ -803,7 +803,8 @@ static inline fp_contour_answer fp_contour_read(const fp_composition *c, const f
                                                             + 3.0 * fabs(table->log_h));
     const double above = fp_contour_aliases_above(table, quantity, epsilon);
     const double moved = 2.0 * slack * table->chernoff_t[table->chernoffs ? table->chernoffs - 1 : 0];
-    const double alias = (fp_exp(table->log_below - scale) + fp_exp(above - scale)) * 1.001 * (1.0 + 2.0 * moved);
+    const double lifted = scale - scale_error;
+    const double alias = (fp_exp(table->log_below - lifted) + fp_exp(above - lifted)) * 1.001 * (1.0 + 2.0 * moved);
     if (!(moved < 0.1))
         return out;
     const double lower = sum - error - alias, upper = sum + error;
