@@ -153,8 +153,8 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     return 0;
 }
 
-/* The shares of f_t in bumps, by the nodes of the last tilt. Nodes are at most 0.35 / sqrt(bend) apart: the sums
- * err by at most 2 e^-32 of the share, which the decay allows for. */
+/* The shares of f_t in bumps, by the nodes of the last tilt. The rule errs by 4e-12 of M(t) for any sum of bumps, which
+ * the decay allows for (docs/proofs/contour.md, lemma 2.18). */
 static inline void fp_window_bumps(fp_contour_window *part, const fp_contour_factor *factor)
 {
     const int stride = (int)(0.75 * FP_WINDOW_BUMP / part->size), least = part->points / (FP_WINDOW_BUMPS - 2) + 1;
@@ -221,7 +221,7 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
         kept += part->mass[i] - best[i];
     /* the error of masses, and of M(t) in what is less than them */
     const double masses = 3.0 * (factor->nodes.moved_weight + factor->nodes.quadrature);
-    return fp_min(whole_best, fp_max(0.0, 1.0 - kept * (1.0 - 1e-12)) + 1e-13 + masses);
+    return fp_min(whole_best, fp_max(0.0, 1.0 - kept * (1.0 - 2e-12)) + 1e-11 + masses);
 }
 
 static const fp_contour_kind fp_contour_window_kind = {fp_window_build, fp_contour_nodes_moments, fp_window_decay};
