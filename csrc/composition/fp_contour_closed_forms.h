@@ -21,7 +21,7 @@
  *
  * Atoms are nodes themselves. Outcomes with p = 0 count nothing; those with q = 0 < p must be left out by the caller.
  */
-/* bounds: proved - rounding of closed forms, docs/proofs/contour.md, lemma 2.15 */
+/* bounds: proved - rounding of closed forms, docs/proofs/contour.md, theorem 2.15 */
 #ifndef FP_CONTOUR_CLOSED_FORMS_H
 #define FP_CONTOUR_CLOSED_FORMS_H
 
@@ -62,8 +62,8 @@ static inline int fp_contour_gaussians_build(fp_contour_factor *factor, double t
     const double means[3] = {a / d, t * square, a * t * t * (square / d)};
     factor->t = t;
     factor->kappa = parts[0] + parts[1] + parts[2] + factor->log_mass;
-    factor->kappa_error = size * pair->c_error + FP_U * (6.0 * fabs(parts[0]) + 9.0 * fabs(parts[1]) + 4.0 * fabs(parts[2])
-                          + 7.0 * fabs(factor->log_mass)) + fabs(a) * size / d * slack * 1.1
+    factor->kappa_error = size * pair->c_error
+                          + FP_U * (6.0 * fabs(parts[0]) + 9.0 * fabs(parts[1]) + 4.0 * fabs(parts[2]) + 7.0 * fabs(factor->log_mass)) + fabs(a) * size / d * slack * 1.1
                               + fabs(parts[2]) * 4.0 * relative;
     factor->mean = whole + means[0] + means[1] + means[2];
     factor->variance = 2.0 * (a / d) * (a / d) + square / (d * d);
@@ -138,9 +138,9 @@ static inline int fp_contour_laplace_build(fp_contour_factor *factor, double t, 
     for (int i = 0; i < count; i++)
         for (int j = 0; j < 32; j++) {
             const double x = half * (2.0 * i + 1.0 + fp_legendre_nodes_32[j]);
-            nodes->log_p[32 * i + j] = fp_log(0.5 * half * fp_legendre_weights_32[j]) - x;
+            const double log_p = nodes->log_p[32 * i + j] = fp_log(0.5 * half * fp_legendre_weights_32[j]) - x;
             nodes->loss[32 * i + j] = r - 2.0 * x;
-            nodes->log_p_error[32 * i + j] = FP_U * (6.0 + 3.0 * fabs(nodes->log_p[32 * i + j]) + 8.0 * x) + 2.0 * error;
+            nodes->log_p_error[32 * i + j] = FP_U * (6.0 + 3.0 * fabs(log_p) + 8.0 * x) + 2.0 * error;
             nodes->loss_error[32 * i + j] = 3.0 * error + 4.0 * FP_U * r;
         }
     for (int i = n - 8; i < n; i++) { /* the atoms; the rest weighs nothing */

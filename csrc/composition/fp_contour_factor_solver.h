@@ -13,8 +13,8 @@
  * min(w |l|, 2). Between two frequencies at which d is taken from sines are less than FP_CONTOUR_TURNS others.
  *
  * Rounding of nodes. The error of m(w) by tilted weights and centred losses is relative to |m - 1|: the count of a pair
- * times it stays small (docs/proofs/contour.md, theorem 2.8, roundings 2.14). kappa is log1p(mass - 1 + sum p_j (e^(t l_j) - 1)) where
- * M is near 1.
+ * times it stays small (docs/proofs/contour.md, theorems 2.8 and 2.14). kappa is log1p(mass - 1 + sum p_j (e^(t l_j) -
+ * 1)) where M is near 1.
  *
  * Second order. Where the masses of P and Q are known, their difference `gap` being E_P[1 - e^(-l)], with g(u) = e^u -
  * 1 - u >= 0
@@ -26,7 +26,7 @@
  * window chi of the outcome adds -E_P[(1 - chi) (1 + z l)] and takes chi g(z l) for g(z l). The rule and the ends err
  * for P's mass and for Q's: (1 + t + w) times their errors in all.
  */
-/* bounds: proved - rounding of moments by nodes, docs/proofs/contour.md, lemma 2.14 */
+/* bounds: proved - rounding of moments by nodes, docs/proofs/contour.md, theorem 2.14 */
 #ifndef FP_CONTOUR_FACTOR_SOLVER_H
 #define FP_CONTOUR_FACTOR_SOLVER_H
 
@@ -189,7 +189,8 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         }
         second += known;
         second_error = (wrong * 1.01 + FP_U * (n * size + 4.0 * (fabs(second) + fabs(mass) + 2.0 * fabs(known)))
-                        + 1e-300 + (1.0 + t) * masses + rule + fp_exp(log_ends - (peak + fp_log(total))) * (1.0 + second))
+                        + 1e-300 + (1.0 + t) * masses + rule
+                        + fp_exp(log_ends - (peak + fp_log(total))) * (1.0 + second))
                        / (1.0 + second) * 1.1;
         const double found = slope / (1.0 + second);
         known_mean_error = (slope_wrong * 1.01 + FP_U * (n * slope_size + 4.0 * (fabs(slope) + fabs(factor->gap)))
@@ -230,8 +231,8 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
     nodes->spread = spread, nodes->reach = reach, nodes->moved_loss = moved * 1.01;
     factor->t = t, factor->mean = mean, factor->variance = variance;
     const double excess = fp_accumulator_value(&changes) + mass;
-    const double near_error = (change_error * 1.01 + sum_error * change_size + 6.0 * FP_U * (fabs(excess) + fabs(mass)) + 1e-300
-                               + rule + fp_exp(log_left_out)) / (1.0 + excess) * 1.1 + nodes->quadrature * 1.1;
+    const double near_error = (change_error * 1.01 + sum_error * change_size
+                               + 6.0 * FP_U * (fabs(excess) + fabs(mass)) + 1e-300 + rule + fp_exp(log_left_out)) / (1.0 + excess) * 1.1 + nodes->quadrature * 1.1;
     const double far_error = nodes->moved_weight + sum_error + 4.0 * FP_U * (fabs(peak) + 3.0) + nodes->quadrature;
     if (fabs(excess) < 0.5 && near_error < far_error) {
         factor->kappa = fp_log1p(excess);

@@ -34,7 +34,7 @@
  * a / cos^2(theta/2), likewise from the highest, and Re of the mean of those of P is within their range. This bounds
  * the slope of log |p e^(t l)|; a increases with x.
  */
-/* bounds: proved - ends of nodes and cells of paths, docs/proofs/contour.md, lemma 2.19 */
+/* bounds: proved - ends of nodes and cells of paths, docs/proofs/contour.md, theorem 2.19 */
 #ifndef FP_CONTOUR_ONE_SIGMA_H
 #define FP_CONTOUR_ONE_SIGMA_H
 
@@ -380,8 +380,8 @@ static inline const double *fp_contour_bump_masses(const fp_contour_factor *fact
     return mass;
 }
 
-/* A bound of the error of the rule for the integrand at w = 0 times a sum of bumps, which grows by e^(y^2 / 2) at height
- * y, relative to M(t) */
+/* A bound of the error of the rule for the integrand at w = 0 times a sum of bumps, which grows by e^(y^2 / 2) at
+ * height y, relative to M(t) */
 static inline double fp_contour_bump_error(const fp_contour_factor *factor)
 {
     const fp_contour_one_sigma *pair = factor->pair;
@@ -429,7 +429,8 @@ static inline double fp_path_tail(const fp_contour_one_sigma *pair, const fp_pat
     const double q_mean = side > 0 ? fp_max(pair->q_low + near * above, pair->q_high - sec2 * below)
                                    : fp_min(pair->q_high - near * below, pair->q_low + sec2 * above);
     const double extreme = side > 0 ? pair->p_high : pair->p_low;
-    const double fall = side * (x - extreme + t * (q_mean - extreme)) - 64.0 * FP_U * (fabs(x) + t * pair->range * path->rounding);
+    const double fall = side * (x - extreme + t * (q_mean - extreme))
+                        - 64.0 * FP_U * (fabs(x) + t * pair->range * path->rounding);
     const double loss = pair->bounded ? -log_q : log_p - log_q;
     const double value = (log_p - 0.5 * x * x) + (t * loss + path->slip * t * (2.0 + fabs(loss))) + path->lift;
     return fall >= 1.0 ? fp_min(tail, value - fp_log(fall) + 1e-9) : tail;

@@ -3,8 +3,8 @@
  *
  * Notation of fp_contour_one_sigma.h. Eight lanes hold points, so that every instruction set gives the same bits.
  */
-/* bounds: proved - bounds of angles, and what a cell adds to the value in its middle: docs/proofs/contour.md, lemma
- * 2.19 */
+/* bounds: proved - bounds of angles, and what a cell adds to the value in its middle: theorem 2.19 of
+ * docs/proofs/contour.md */
 
 /* Of the mixture at x + i y but for a factor: log |sum|, the sum but for a positive factor, its mean of means, and the
  * variance of the means under the weights at x, rounded up, and `share`, that of the sum of sizes but for the base. */

@@ -3,7 +3,8 @@
  * Notation of fp_contour_several_sigmas_solver.h and fp_log_ratio.h. Eight lanes hold nodes or discs, so that every
  * instruction set gives the same bits.
  */
-/* bounds: proved - errors of logarithms at nodes, of Taylor coefficients on discs: docs/proofs/contour.md, lemma 2.20 */
+/* bounds: proved - errors of logarithms at nodes, of Taylor coefficients on discs: theorem 2.20 of
+ * docs/proofs/contour.md */
 
 /* log of a density without sqrt(2 pi), the bound of its error, and the terms e^(h - peak) */
 static inline void FP_NAME(fp_several_density)(const fp_mixture *side, const double *restrict x, double *restrict e,
@@ -179,7 +180,8 @@ static inline void FP_NAME(fp_several_disc)(const fp_mixture *side, const double
     double reach[FP_LANES]; /* of the linear and the quadratic term on the disc */
     FP_LANE_LOOP(k) {
         kappa[k] = 0.0, slack[k] = out->turned[k];
-        reach[k] = (fabs(a_re[k]) + fabs(a_im[k])) * radius[k] + (fabs(b_re[k]) + fabs(b_im[k])) * radius[k] * radius[k];
+        const double a = fabs(a_re[k]) + fabs(a_im[k]), b = fabs(b_re[k]) + fabs(b_im[k]);
+        reach[k] = a * radius[k] + b * radius[k] * radius[k];
     }
     for (ptrdiff_t i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], own = side->load[i], many = side->n;

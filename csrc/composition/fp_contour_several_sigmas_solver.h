@@ -40,7 +40,7 @@
  *     Small frequencies: |m|^2 has a derivative of at most min(2 w variance, 2 |m| E|l - mean|), so that values at a
  * few frequencies bound it up to one from which on the path bounds it.
  */
-/* bounds: proved - sums over panels and cells, in logarithms to 1e-9: docs/proofs/contour.md, lemma 2.20 */
+/* bounds: proved - sums over panels and cells, in logarithms to 1e-9: docs/proofs/contour.md, theorem 2.20 */
 #ifndef FP_CONTOUR_SEVERAL_SIGMAS_SOLVER_H
 #define FP_CONTOUR_SEVERAL_SIGMAS_SOLVER_H
 
@@ -154,7 +154,8 @@ static inline double fp_several_tail(const fp_log_ratio *r, double t, double x, 
     const double log_p = top_p + fp_log(sum_p), log_q = top_q + fp_log(sum_q);
     const double least_q = fp_several_log_component(r->v[j], r->n[j], r->t[j], x);
     *value = log_p + t * (log_p - log_q);
-    const double q_fall = t * ((x - r->n[j]) / r->t[j] / r->t[j]), p_fall = (1.0 + t) * ((x - r->m[i]) / r->s[i] / r->s[i]);
+    const double q_fall = t * ((x - r->n[j]) / r->t[j] / r->t[j]);
+    const double p_fall = (1.0 + t) * ((x - r->m[i]) / r->s[i] / r->s[i]);
     const double slope = side * (q_fall - p_fall) + 16.0 * FP_U * (fabs(q_fall) + fabs(p_fall));
     const double curve = t / r->t[j] / r->t[j] - (1.0 + t) / r->s[i] / r->s[i];
     const double slack = 1e-9 + 1e-14 * ((1000.0 + fabs(log_p)) * (1.0 + t) + t * (1000.0 + fabs(least_q)));
@@ -237,9 +238,11 @@ static inline void fp_several_decide(const fp_log_ratio *r, double t, double w, 
             if (i == 0) {
                 const double bend = fabs((1.0 + t) * p->c_re[k] - t * q->c_re[k]);
                 estimate[k] = tilted + fp_log(fp_min(2.0 * h, 2.5 / sqrt(bend + 1e-300)));
-                panel[k].slope_p = fabs(p->a_re[k]) + fabs(p->b_re[k]) * h + (20.0 * p->bound[k] + 2.0 * p->slack[k]) / h;
-                panel[k].slope_l = fabs(slope) + fabs(curve) * h + (20.0 * fp_min(p->bound[k] + q->bound[k], discs->near[k])
-                                                                    + 2.0 * (p->slack[k] + q->slack[k])) / h;
+                const double of_p = 20.0 * p->bound[k] + 2.0 * p->slack[k], least = fp_min(p->bound[k] + q->bound[k],
+                                                                                           discs->near[k]);
+                panel[k].slope_p = fabs(p->a_re[k]) + fabs(p->b_re[k]) * h + of_p / h;
+                panel[k].slope_l = fabs(slope) + fabs(curve) * h
+                                   + (20.0 * least + 2.0 * (p->slack[k] + q->slack[k])) / h;
             }
             if (!(b_p < INFINITY && b_q < INFINITY))
                 continue;
@@ -251,7 +254,8 @@ static inline void fp_several_decide(const fp_log_ratio *r, double t, double w, 
             const double front = fp_log(h) + 1.45098 - fp_log1p(-1.0 / (rho * rho)) + 1e-9; /* log(64/15) */
             const double log_f = tilted + growth + (1.0 + t) * b_p + t * b_q + w * turn
                 + 1e-14 * (fabs(tilted) + t * fabs(loss) + fabs(growth) + w * turn);
-            const double log_p = p->log[k] + 1e-14 * fabs(p->log[k]) + fp_quadratic_maximum(p->a_re[k], p->b_re[k], wide * h, high * h) + b_p;
+            const double log_p = p->log[k] + 1e-14 * fabs(p->log[k]) + b_p
+                                 + fp_quadratic_maximum(p->a_re[k], p->b_re[k], wide * h, high * h);
             for (int rule = 0; rule < 4; rule++) {
                 const double gain = 16.0 * (rule + 1) * fp_several_log_rho[i];
                 const double error = front + log_f - gain, mass_error = front + log_p - gain;
@@ -703,12 +707,14 @@ static inline double fp_several_variance(const fp_contour_factor *factor, fp_con
             return INFINITY;
         const double moved = work->t - t, kappa = work->kappa - factor->kappa - moved * factor->mean;
         const double error = work->kappa_error + factor->kappa_error
-                             + 8.0 * FP_U * (1.0 + fabs(work->kappa) + fabs(factor->kappa) + fabs(moved * factor->mean));
+                             + 8.0 * FP_U * (1.0 + fabs(work->kappa) + fabs(factor->kappa)
+                                             + fabs(moved * factor->mean));
         sum += fp_exp(kappa + error);
     }
-    /* both distances are d but for a rounding, which leaves a part of E (l - c): below 1e-4 of the rest, or so is this */
+    /* both distances are d but for a rounding, which leaves a part of E (l - c): 1e-4 of the sum, or the last bound */
     const double least = d - 4.0 * FP_U * (t + d), lost = 1e5 * FP_U * (t + d) / least;
-    return least > 0.0 ? fp_max((sum + 16.0 * FP_U * (sum + 2.0)) * (1.0 + 1e-4), lost * lost) / (least * least) : INFINITY;
+    const double most = fp_max((sum + 16.0 * FP_U * (sum + 2.0)) * (1.0 + 1e-4), lost * lost);
+    return least > 0.0 ? most / (least * least) : INFINITY;
 }
 
 /* `decay` of this kind */

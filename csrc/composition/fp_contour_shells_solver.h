@@ -16,7 +16,7 @@
  * is at most prod (|A_i| + |H|) min(2, sum count |H| / (|A_i| + |H|)). prod A_m is bounded by Chernoff where it is
  * negligible, or summed along one contour where that falls.
  */
-/* bounds: proved - rounding of sums along several contours, docs/proofs/contour.md, lemma 2.17 */
+/* bounds: proved - rounding of sums along several contours, docs/proofs/contour.md, theorem 2.17 */
 #ifndef FP_CONTOUR_SHELLS_SOLVER_H
 #define FP_CONTOUR_SHELLS_SOLVER_H
 
@@ -411,9 +411,9 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
                     const double level = hollow->kappa - a->kappa + raise - log_a[j];
                     const double scale = fp_exp(level), r = scale * fp_exp(log_h[j]);
                     const double re = r * cos(angle), im = r * sin(angle);
-                    const double rounding = FP_U * (48.0 + 4.0 * (fabs(hollow->kappa - a->kappa) + fabs(raise))
-                                                    + 9.0 * fabs(log_a[j]) + 6.0 * fabs(log_h[j]) + 4.0 * fabs(w * apart))
-                                            + hollow->kappa_error + a->kappa_error;
+                    const double rounding = hollow->kappa_error + a->kappa_error
+                        + FP_U * (48.0 + 4.0 * (fabs(hollow->kappa - a->kappa) + fabs(raise) + fabs(w * apart))
+                                  + 9.0 * fabs(log_a[j]) + 6.0 * fabs(log_h[j]));
                     const double wrong = 1.15 * scale * wrong_h[j] + 1.15 * r * (share + rounding);
                     const double excess = 2.0 * re + (re * re + im * im), whole = (1.0 + re) * (1.0 + re) + im * im;
                     const double log_whole = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(fp_max(whole, 1e-300));
@@ -450,7 +450,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
                 const double re = tiny ? x_re[j] : near - 2.0 * grown * half * half;
                 const double im = tiny ? x_im[j] : grown * sin(x_im[j]);
                 const double modulus = sqrt(re * re + im * im);
-                const double moved = tiny ? x_wrong[j] : grown * (x_wrong[j] < 1.0 ? fp_expm1(x_wrong[j]) : INFINITY) * (1.0 + 1e-9);
+                const double change = x_wrong[j] < 1.0 ? fp_expm1(x_wrong[j]) * (1.0 + 1e-9) : INFINITY;
+                const double moved = tiny ? x_wrong[j] : grown * change;
                 const double unit = fp_exp(size[j] + ((base - raise) + lift));
                 length = unit * modulus, turn += atan2(im, re);
                 error += weight * payoff * (vague[j] ? 0.0 : fp_min(unit * moved * (1.0 + 1.1 * wrong), most + length));
@@ -499,7 +500,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
     table->t = t, table->h = h, table->centre = epsilon, table->frequency = n * h;
     table->tail = fp_exp(fp_min(log_tail, 690.0)), table->error = error + FP_U * (n / 8 + 4.0) * sizes;
     table->log_scale = shell->log_f + constant;
-    table->moved = shell->error + 8.0 * FP_U * (fabs(shell->log_f) + fabs(log_best) + fabs(log_h) + fabs(table->log_scale) + 8.0);
+    table->moved = shell->error + 8.0 * FP_U * (fabs(shell->log_f) + fabs(log_best) + fabs(log_h)
+                                                + fabs(table->log_scale) + 8.0);
     for (int k = 0; k < table->tilts; k++) {
         const double gap = fabs(table->tilt[k] - t) * period * (1.0 - 1e-13);
         table->alias[k] = gap > 1e-3 ? table->chernoff[k] - gap - fp_log1p(-fp_exp(-gap)) : INFINITY;

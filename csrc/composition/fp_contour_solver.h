@@ -20,7 +20,7 @@
  * curvature of the exponent at the saddle point says how dense it must be. The result at an epsilon depends on the
  * composition alone, not on the other epsilons.
  */
-/* bounds: proved - rounding of sums along the contour, docs/proofs/contour.md, lemma 2.16 */
+/* bounds: proved - rounding of sums along the contour, docs/proofs/contour.md, theorem 2.16 */
 #ifndef FP_CONTOUR_SOLVER_H
 #define FP_CONTOUR_SOLVER_H
 

@@ -7,7 +7,7 @@
  * distances of at most 0.75 c add up to a constant within 1e-15 of it: the integral is at most what they leave, and
  * for each bump the lesser of its share and of the best N(w, -1).
  */
-/* bounds: proved - rounding of moments and of their bounds, docs/proofs/contour.md, lemma 2.18 */
+/* bounds: proved - rounding of moments and of their bounds, docs/proofs/contour.md, theorem 2.18 */
 #ifndef FP_CONTOUR_WINDOW_FACTOR_SOLVER_H
 #define FP_CONTOUR_WINDOW_FACTOR_SOLVER_H
 
@@ -77,8 +77,10 @@ static inline int fp_window_glance(fp_contour_factor *factor, double t, double a
                         + fp_exp(part->quick_right - (part->quick_t - t) * part->quick_end - top + 1e-6);
     factor->t = t, factor->kappa = top + fp_log(total), factor->mean = out[2] / total;
     factor->variance = fp_max(0.0, out[3] / total - factor->mean * factor->mean);
-    factor->kappa_error = (ends / total + 2.2 * fp_exp(-aim)) * 1.1 + 1.01 * (part->quick_p_error + t * part->quick_loss_error)
-                          + FP_U * (n + 128.0 + 64.0 * fabs(top) + 16.0 * t * fp_max(fabs(lowest), fabs(part->quick_end)));
+    const double farthest_loss = fp_max(fabs(lowest), fabs(part->quick_end));
+    factor->kappa_error = (ends / total + 2.2 * fp_exp(-aim)) * 1.1
+                          + 1.01 * (part->quick_p_error + t * part->quick_loss_error)
+                          + FP_U * (n + 128.0 + 64.0 * fabs(top) + 16.0 * t * farthest_loss);
     return factor->kappa < INFINITY && factor->kappa_error < 1.0 ? 0 : 1;
 }
 
@@ -154,7 +156,7 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
 }
 
 /* The shares of f_t in bumps, by the nodes of the last tilt. The rule errs by 4e-12 of M(t) for any sum of bumps, which
- * the decay allows for (docs/proofs/contour.md, lemma 2.18). */
+ * the decay allows for (docs/proofs/contour.md, theorem 2.18). */
 static inline void fp_window_bumps(fp_contour_window *part, const fp_contour_factor *factor)
 {
     const int stride = (int)(0.75 * FP_WINDOW_BUMP / part->size), least = part->points / (FP_WINDOW_BUMPS - 2) + 1;

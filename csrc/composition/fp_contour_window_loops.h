@@ -3,7 +3,7 @@
  * Notation of fp_contour_windows_solver.h. Eight lanes hold points, so that every instruction set gives the same
  * bits; n is a multiple of eight.
  */
-/* bounds: proved - rounding of windows, of angles and of sums over cells, docs/proofs/contour.md, lemma 2.18 */
+/* bounds: proved - rounding of windows, of angles and of sums over cells, docs/proofs/contour.md, theorem 2.18 */
 
 /* log of the product of Phi((cut_i - x) / width_i), i < below, and of Phi((x - cut_i) / width_i), below <= i < m, with
  * its error. `inexact`: 1 where x is a rounded difference. */

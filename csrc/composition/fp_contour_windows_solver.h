@@ -23,7 +23,7 @@
  * a and b. phi is at most that at b. The cells end where log f_t falls at the rate x - (1 + t) D + sum of max(0, x -
  * b_j)/v_j^2 >= 1, which grows.
  */
-/* bounds: proved - rounding of points and cells, docs/proofs/contour.md, lemma 2.18 */
+/* bounds: proved - rounding of points and cells, docs/proofs/contour.md, theorem 2.18 */
 #ifndef FP_CONTOUR_WINDOWS_SOLVER_H
 #define FP_CONTOUR_WINDOWS_SOLVER_H
 

@@ -115,7 +115,8 @@ static inline void fp_type_pairs(ptrdiff_t a_size, const double *a_hi, const dou
 {
     fp_type_state z = {{0.0, 0.0}, {0.0, 0.0}, {0.0, 0.0}, 0.0, 0.0, 0.0};
     ptrdiff_t j = b_size; /* the least b that is counted */
-    double step = b_step, fade = fp_expm1(-theta * step), fall = fp_expm1(-step), both = fp_expm1(-(theta + 1.0) * step);
+    double step = b_step, fade = fp_expm1(-theta * step), fall = fp_expm1(-step);
+    double both = fp_expm1(-(theta + 1.0) * step);
     for (ptrdiff_t i = 0; i < a_size; i++) {
         const fp_dd x = fp_dd_sub(epsilon, fp_dd_make(a_hi[i], a_lo[i]));
         for (; j > 0 && fp_dd_gt(fp_dd_make(b_hi[j - 1], b_lo[j - 1]), x); j--) {

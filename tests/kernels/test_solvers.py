@@ -228,9 +228,9 @@ CASES = {
         const double rare[] = {{0.9, 0.1}}, apart[] = {{0.0, 3.0}}, unit[] = {{1.0, 1.0}};
         fp_contour_one_sigma_make(&nodes, 2, rare, apart, unit, 1, &w, &q, &p, excess);
         fp_contour_one_sigma_factor(factor, &nodes, 1.0);
-        static fp_contour_window part = {{.side = 1.0, .bend = 1.0, .means = 2, .mean = {{0.0, 3.0}}, .weight = {{0.9, 0.1}}}};
-        part.pair = &nodes, factor[1] = *factor, factor[1].pair = &part, factor[1].nodes.capacity = 0;
-        factor[1].nodes.block = NULL;
+        static fp_contour_window part = {{.side = 1.0, .bend = 1.0, .means = 2, .mean = {{0.0, 3.0}}}};
+        part.weight[0] = rare[0], part.weight[1] = rare[1], part.pair = &nodes;
+        factor[1] = *factor, factor[1].pair = &part, factor[1].nodes.capacity = 0, factor[1].nodes.block = NULL;
         printf(" %d", fp_contour_build(factor, 0.3, 0.0, 46.0) + fp_window_glance(factor + 1, 0.3, 20.0));
         printf(" %d", fabs(factor[0].kappa - factor[1].kappa) < factor[0].kappa_error + factor[1].kappa_error);""",
         [0, math.log(DELTA), math.log(DELTA), 1, 0, 0, 1, 1, 1, 0, 1], 1e-12,
