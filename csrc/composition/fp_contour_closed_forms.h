@@ -21,7 +21,7 @@
  *
  * Atoms are nodes themselves. Outcomes with p = 0 count nothing; those with q = 0 < p must be left out by the caller.
  */
-/* bounds: tested by enclosures/test_contour - rounding of closed forms */
+/* bounds: proved - rounding of closed forms, docs/proofs/contour.md, theorem 2.15 */
 #ifndef FP_CONTOUR_CLOSED_FORMS_H
 #define FP_CONTOUR_CLOSED_FORMS_H
 
@@ -41,10 +41,11 @@ static inline void fp_contour_gaussians_make(fp_contour_gaussians *pair, double 
     const double log_s = fabs(away) < 0.5 * sigma_p ? fp_log1p(away / sigma_p) : fp_log(s);
     pair->a = -0.5 * (away / sigma_q) * ((sigma_q + sigma_p) / sigma_q);
     pair->b = -m * inverse, pair->c = log_s + 0.5 * m * m * inverse;
-    pair->shift = fp_log1p(excess[0]) - fp_log1p(excess[1]);
+    const double log_p = fp_log1p(excess[0]), log_q = fp_log1p(excess[1]);
+    pair->shift = log_p - log_q;
     pair->relative = 10.0 * FP_U;
-    pair->c_error = FP_U * (6.0 * fabs(log_s) + 6.0 * m * m * inverse + (fabs(away) < 0.5 * sigma_p ? 0.0 : 4.0)
-                            + 4.0 * fabs(pair->shift) + 2.0 * fabs(pair->c));
+    pair->c_error = FP_U * (8.0 * fabs(log_s) + 6.0 * m * m * inverse + (fabs(away) < 0.5 * sigma_p ? 0.0 : 4.0)
+                            + 6.0 * (fabs(log_p) + fabs(log_q)) + 2.0 * fabs(pair->c));
 }
 
 static inline int fp_contour_gaussians_build(fp_contour_factor *factor, double t, double w, double aim)
@@ -61,13 +62,13 @@ static inline int fp_contour_gaussians_build(fp_contour_factor *factor, double t
     const double means[3] = {a / d, t * square, a * t * t * (square / d)};
     factor->t = t;
     factor->kappa = parts[0] + parts[1] + parts[2] + factor->log_mass;
-    factor->kappa_error = size * pair->c_error + FP_U * (4.0 * fabs(parts[0]) + 6.0 * fabs(parts[1]) + 4.0 * fabs(parts[2])
-                          + 4.0 * fabs(factor->log_mass)) + fabs(a) * size / d * slack * 1.1
+    factor->kappa_error = size * pair->c_error
+                          + FP_U * (6.0 * fabs(parts[0]) + 9.0 * fabs(parts[1]) + 4.0 * fabs(parts[2]) + 7.0 * fabs(factor->log_mass)) + fabs(a) * size / d * slack * 1.1
                               + fabs(parts[2]) * 4.0 * relative;
     factor->mean = whole + means[0] + means[1] + means[2];
     factor->variance = 2.0 * (a / d) * (a / d) + square / (d * d);
     factor->state[0] = a / d, factor->state[1] = square / (d * d); /* alpha, beta^2 */
-    factor->state[2] = pair->c_error + 2.0 * FP_U * (fabs(whole) + fabs(factor->mean))
+    factor->state[2] = pair->c_error + 4.0 * FP_U * (fabs(whole) + fabs(factor->mean))
                        + 6.0 * relative * (fabs(means[0]) + fabs(means[1]) + fabs(means[2])); /* error of the mean */
     factor->state[3] = 8.0 * relative;
     return 0;
@@ -137,9 +138,9 @@ static inline int fp_contour_laplace_build(fp_contour_factor *factor, double t, 
     for (int i = 0; i < count; i++)
         for (int j = 0; j < 32; j++) {
             const double x = half * (2.0 * i + 1.0 + fp_legendre_nodes_32[j]);
-            nodes->log_p[32 * i + j] = fp_log(0.5 * half * fp_legendre_weights_32[j]) - x;
+            const double log_p = nodes->log_p[32 * i + j] = fp_log(0.5 * half * fp_legendre_weights_32[j]) - x;
             nodes->loss[32 * i + j] = r - 2.0 * x;
-            nodes->log_p_error[32 * i + j] = FP_U * (12.0 + 8.0 * x) + 2.0 * error;
+            nodes->log_p_error[32 * i + j] = FP_U * (6.0 + 3.0 * fabs(log_p) + 8.0 * x) + 2.0 * error;
             nodes->loss_error[32 * i + j] = 3.0 * error + 4.0 * FP_U * r;
         }
     for (int i = n - 8; i < n; i++) { /* the atoms; the rest weighs nothing */
@@ -167,8 +168,8 @@ static inline void fp_contour_laplace_moments(const fp_contour_factor *factor, d
         const double w = (first + j) * step, c = 1.0 + 2.0 * t, square = c * c + 4.0 * w * w;
         const double away[2] = {r - mean, -r - mean};
         double re = 0.0, im = 0.0, error = 0.0;
-        for (int k = 0; k < 2; k++) { /* (a + i w) (c - 2 i w) / square */
-            const double a = k ? t : 1.0 + t, u = (a * c + 2.0 * w * w) / square, v = w * (c - 2.0 * a) / square;
+        for (int k = 0; k < 2; k++) { /* (a + i w) (c - 2 i w) / square, c - 2 a = -1 or 1 */
+            const double a = k ? t : 1.0 + t, u = (a * c + 2.0 * w * w) / square, v = (k ? w : -w) / square;
             const double angle = w * away[k], size = fp_exp(levels[k]), x = cos(angle), y = sin(angle);
             re += size * (u * x - v * y), im += size * (u * y + v * x);
             error += size * (fabs(u) + fabs(v))
@@ -188,7 +189,7 @@ static inline double fp_contour_laplace_decay(const fp_contour_factor *factor, d
         b = (1.0 + 2.0 * t) * (1.0 + 2.0 * t) + 4.0 * w * w;
     const double size = fp_max(0.5, sqrt(a / b)) * fp_exp(t * r - factor->kappa)
                         + fp_max(0.5, sqrt((t * t + w * w) / b)) * fp_exp(-(1.0 + t) * r - factor->kappa);
-    return fp_min(1.0, size * (1.0 + 1e-13 + factor->kappa_error + 8.0 * FP_U * (1.0 + t) * r));
+    return fp_min(1.0, size * (1.0 + 1e-13) * fp_exp(factor->kappa_error + 8.0 * FP_U * (1.0 + fabs(t)) * r));
 }
 
 static inline double fp_contour_laplace_distance(const fp_contour_factor *factor, double w)
@@ -234,7 +235,7 @@ static inline int fp_contour_atoms_build(fp_contour_factor *factor, double t, do
         nodes->log_p[j] = real ? fp_log(p) : -1e30, nodes->log_p_error[j] = real ? 2.0 * FP_U * fabs(nodes->log_p[j])
             : 0.0;
         nodes->loss[j] = near ? fp_log1p(away / q) : fp_log(p) - fp_log(q);
-        nodes->loss_error[j] = near ? 6.0 * FP_U * fabs(nodes->loss[j])
+        nodes->loss_error[j] = near ? 7.0 * FP_U * fabs(nodes->loss[j])
                                     : FP_U * (2.0 * fabs(fp_log(p)) + 2.0 * fabs(fp_log(q)) + fabs(nodes->loss[j]));
     }
     fp_contour_nodes_tilt(factor, t, pair->mass, 0.0, -INFINITY, -INFINITY, NULL);

@@ -9,12 +9,12 @@
  * nodes: points of a quadrature with logarithms of p times the weight of the quadrature, and with losses.
  *
  * Turns. Two neighbouring frequencies differ by the factor 1 + r = e^(i step l), and d = e^(i w l) - 1 becomes
- * d' = d + (r + d r), which adds an error of at most u (|d'| + 5.9 |r|); d from sines and r err by 6 u of
- * themselves. Between two frequencies at which d is taken from sines are less than FP_CONTOUR_TURNS others.
+ * d' = d + (r + d r), which adds an error of at most u (|d'| + 5.5 |r|); d from sines and r err by 13 u of
+ * min(w |l|, 2). Between two frequencies at which d is taken from sines are less than FP_CONTOUR_TURNS others.
  *
  * Rounding of nodes. The error of m(w) by tilted weights and centred losses is relative to |m - 1|: the count of a pair
- * times it stays small (docs/proofs/contour.md, theorem 2.8). kappa is log1p(mass - 1 + sum p_j (e^(t l_j) - 1)) where
- * M is near 1.
+ * times it stays small (docs/proofs/contour.md, theorems 2.8 and 2.14). kappa is log1p(mass - 1 + sum p_j (e^(t l_j) -
+ * 1)) where M is near 1.
  *
  * Second order. Where the masses of P and Q are known, their difference `gap` being E_P[1 - e^(-l)], with g(u) = e^u -
  * 1 - u >= 0
@@ -26,7 +26,7 @@
  * window chi of the outcome adds -E_P[(1 - chi) (1 + z l)] and takes chi g(z l) for g(z l). The rule and the ends err
  * for P's mass and for Q's: (1 + t + w) times their errors in all.
  */
-/* bounds: tested by enclosures/test_contour - rounding of moments by nodes */
+/* bounds: proved - rounding of moments by nodes, docs/proofs/contour.md, theorem 2.14 */
 #ifndef FP_CONTOUR_FACTOR_SOLVER_H
 #define FP_CONTOUR_FACTOR_SOLVER_H
 
@@ -124,14 +124,14 @@ static inline int fp_contour_nodes_reserve(fp_contour_nodes *nodes, int n)
     return 0;
 }
 
-/* e^u - 1 - u >= 0, to a few units in the last place */
+/* e^u - 1 - u >= 0, to 13 units of 2^-53; from 1/2 on the part left out of the series would be more */
 FP_INLINE double fp_exp_excess(double u)
 {
     double c = 1.0 / 87178291200.0;
     c = c * u + 1.0 / 6227020800.0, c = c * u + 1.0 / 479001600.0, c = c * u + 1.0 / 39916800.0;
     c = c * u + 1.0 / 3628800.0, c = c * u + 1.0 / 362880.0, c = c * u + 1.0 / 40320.0, c = c * u + 1.0 / 5040.0;
     c = c * u + 1.0 / 720.0, c = c * u + 1.0 / 120.0, c = c * u + 1.0 / 24.0, c = c * u + 1.0 / 6.0;
-    return fabs(u) < 0.7 ? u * u * (c * u + 0.5) : fp_expm1(u) - u;
+    return fabs(u) < 0.5 ? u * u * (c * u + 0.5) : fp_expm1(u) - u;
 }
 
 /* A bound of what the sums of p and of q at the nodes miss of their integrals */
@@ -177,19 +177,20 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         for (int j = 0; j < n; j++) {
             const double l = nodes->loss[j], y = t * l, left = rest ? rest[j] : 0.0;
             const double p = fp_exp(rest ? nodes->spare[j] : nodes->log_p[j]), dl = nodes->loss_error[j];
-            const double e = nodes->log_p_error[j] + 10.0 * FP_U, rise = fp_expm1(y), fall = fp_exp_excess(-l);
-            const double inner = (1.0 - left) * fp_exp_excess(y), lost = left * fabs(1.0 + y);
+            const double e = nodes->log_p_error[j] + 20.0 * FP_U, rise = fp_expm1(y), fall = fp_exp_excess(-l);
+            const double inner = (1.0 - left) * fp_exp_excess(y), lost = left * (1.0 + fabs(y));
             second += p * (inner + t * fall - left * (1.0 + y)), size += p * (inner + t * fall + lost);
             wrong += p * ((inner + t * fall + 3.0 * lost) * e
-                          + t * dl * (fabs(rise) + fabs(fp_expm1(-l)) + left));
+                          + t * dl * (fabs(rise) + fabs(fp_expm1(-l)) + (1.0 + t) * dl + left));
             slope += p * ((1.0 - left) * l * rise + fall - left * l);
             slope_size += p * ((1.0 - left) * l * rise + fall + left * fabs(l));
             slope_wrong += p * (((1.0 - left) * l * rise + fall + 3.0 * left * fabs(l)) * e
-                                + dl * (fabs(rise) + fabs(y) * fp_exp(y) + fabs(fp_expm1(-l)) + left));
+                                + dl * (fabs(rise) + fabs(y) * fp_exp(y) + fabs(fp_expm1(-l)) + (1.0 + t) * dl + left));
         }
         second += known;
         second_error = (wrong * 1.01 + FP_U * (n * size + 4.0 * (fabs(second) + fabs(mass) + 2.0 * fabs(known)))
-                        + (1.0 + t) * masses + rule + fp_exp(log_ends - (peak + fp_log(total))) * (1.0 + second))
+                        + 1e-300 + (1.0 + t) * masses + rule
+                        + fp_exp(log_ends - (peak + fp_log(total))) * (1.0 + second))
                        / (1.0 + second) * 1.1;
         const double found = slope / (1.0 + second);
         known_mean_error = (slope_wrong * 1.01 + FP_U * (n * slope_size + 4.0 * (fabs(slope) + fabs(factor->gap)))
@@ -213,55 +214,58 @@ static inline void fp_contour_nodes_tilt(fp_contour_factor *factor, double t, do
         change_size += fabs(change);
         change_error += touched * (nodes->log_p_error[j] + 6.0 * FP_U) + (p + fabs(change)) * tilt * nodes->loss_error[j];
         const double centred = nodes->loss[j] - mean, size = fabs(centred), g = nodes->g[j] * scale;
+        const double change_of_loss = nodes->loss_error[j] + FP_U * size;
         nodes->g[j] = g, nodes->loss[j] = centred;
         spread += g * size, variance += g * size * size, reach = fp_max(reach, size);
-        moved += g * (nodes->loss_error[j] + FP_U * size);
+        moved += g * change_of_loss;
         weighted += g * size * nodes->log_p_error[j];
         square += g * size * size, weighted_square += 0.5 * g * size * size * nodes->log_p_error[j];
-        moved_square += g * size * (nodes->loss_error[j] + FP_U * size);
+        moved_square += g * (size + change_of_loss) * change_of_loss;
     }
-    nodes->square = square, nodes->weighted_square = weighted_square * 1.01, nodes->moved_square = moved_square * 1.01;
+    nodes->square = square, nodes->moved_square = moved_square * 1.01;
+    nodes->weighted_square = (weighted_square + 0.5 * error * scale * square) * 1.01;
     const double sum_error = FP_U * FP_U * n * n; /* of compensated sums of n numbers, relative to their sizes */
     nodes->log_top = peak, nodes->log_total = peak + fp_log(total);
     nodes->quadrature = rule + fp_exp(log_ends - nodes->log_total);
     nodes->moved_weight = error * scale * 1.01, nodes->weighted_error = weighted * 1.01;
-    nodes->spread = spread, nodes->reach = reach, nodes->moved_loss = moved;
+    nodes->spread = spread, nodes->reach = reach, nodes->moved_loss = moved * 1.01;
     factor->t = t, factor->mean = mean, factor->variance = variance;
     const double excess = fp_accumulator_value(&changes) + mass;
-    const double near_error = (change_error * 1.01 + sum_error * change_size + 6.0 * FP_U * (fabs(excess) + fabs(mass))
-                               + rule + fp_exp(log_left_out)) / (1.0 + excess) * 1.1 + nodes->quadrature * 1.1;
+    const double near_error = (change_error * 1.01 + sum_error * change_size
+                               + 6.0 * FP_U * (fabs(excess) + fabs(mass)) + 1e-300 + rule + fp_exp(log_left_out)) / (1.0 + excess) * 1.1 + nodes->quadrature * 1.1;
     const double far_error = nodes->moved_weight + sum_error + 4.0 * FP_U * (fabs(peak) + 3.0) + nodes->quadrature;
     if (fabs(excess) < 0.5 && near_error < far_error) {
         factor->kappa = fp_log1p(excess);
-        factor->kappa_error = near_error + 2.0 * FP_U * fabs(factor->kappa);
+        factor->kappa_error = near_error + 6.0 * FP_U * fabs(factor->kappa);
     } else {
         factor->kappa = nodes->log_total;
-        factor->kappa_error = far_error + 2.0 * FP_U * fabs(factor->kappa);
+        factor->kappa_error = far_error + 6.0 * FP_U * fabs(factor->kappa);
     }
     if (nodes->second && second_error < factor->kappa_error) {
         factor->kappa = fp_log1p(second);
-        factor->kappa_error = second_error + 2.0 * FP_U * fabs(factor->kappa);
+        factor->kappa_error = second_error + 6.0 * FP_U * fabs(factor->kappa);
     }
 }
 
-/* Rounding of a sum over the nodes, relative to the sum of the sizes of its terms */
+/* Rounding of a sum over the nodes, relative to the sum of min(w |l|, 2): sines 13, turns 7, the sum 4 and those of
+ * lanes and blocks, weights 2, re^2 + im^2 + 2 re 5 */
 FP_INLINE double fp_contour_nodes_sums(const fp_contour_nodes *nodes)
 {
-    return FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 10.0 + FP_CONTOUR_TURNS);
+    return FP_U * (FP_CONTOUR_BLOCK / 8 + nodes->n / FP_CONTOUR_BLOCK + 24.0 + FP_CONTOUR_TURNS);
 }
 
 /* Twice the weight of nodes whose angles are too large for sines, which stand still: by Chebyshev's inequality */
 FP_INLINE double fp_contour_nodes_beyond(const fp_contour_nodes *nodes, double w)
 {
     const double turns = w * (0.5 / FP_LARGEST_ANGLE);
-    return turns * nodes->reach < 1.0 ? 0.0 : 2.02 * turns * turns * nodes->square;
+    return turns * nodes->reach < 0.999 ? 0.0 : 2.02 * turns * turns * nodes->square;
 }
 
 /* Bound of the error of m(w) by nodes, at frequencies of distance `step` */
 FP_INLINE double fp_contour_nodes_error(const fp_contour_nodes *nodes, double w, double step)
 {
     const double sums = fp_contour_nodes_sums(nodes);
-    const double turns = fp_min(step * nodes->spread, 2.0) * FP_U * 11.0 * FP_CONTOUR_TURNS;
+    const double turns = fp_min(step * nodes->spread, 2.0) * FP_U * 17.0 * FP_CONTOUR_TURNS;
     const double weights = nodes->weighted_error + nodes->moved_weight * nodes->spread;
     return fp_min(w * nodes->spread, 2.0) * sums + w * (nodes->moved_loss + 6.0 * FP_U * nodes->spread)
            + fp_min(w * weights, 4.0 * nodes->moved_weight) + (turns + 2.0 * nodes->quadrature) * (w > 0.0)

@@ -34,7 +34,7 @@
  * a / cos^2(theta/2), likewise from the highest, and Re of the mean of those of P is within their range. This bounds
  * the slope of log |p e^(t l)|; a increases with x.
  */
-/* bounds: tested by enclosures/test_contour - ends of nodes and cells of paths */
+/* bounds: proved - ends of nodes and cells of paths, docs/proofs/contour.md, theorem 2.19 */
 #ifndef FP_CONTOUR_ONE_SIGMA_H
 #define FP_CONTOUR_ONE_SIGMA_H
 
@@ -68,6 +68,7 @@ typedef struct {
 typedef struct {
     fp_path_mixture p, q;
     double t, w, y, width, lift, growth, slip;
+    double rounding; /* sizes of logarithms of components along the path, at least 8 */
 } fp_path;
 
 /* P = (weight e^log_w, mean c), and of the components of Q with other means: distances from c, middles between c and
@@ -113,6 +114,8 @@ static inline void fp_contour_bounded_make(fp_contour_one_sigma *pair)
         const int i = others->n++;
         others->gap[i] = c - others->c, others->middle[i] = 0.5 * (c + others->c), others->ratio[i] = v / at;
         others->size[i] = fabs(c) + fabs(others->c);
+        if (others->size[i] > 8.0 * fabs(others->gap[i])) /* means far from the centre, so that their distances err */
+            pair->bounded = 0;
     }
 }
 
@@ -168,8 +171,10 @@ static inline double fp_contour_end(const fp_contour_one_sigma *pair, double t, 
     const double value = log_p - 0.5 * x * x + t * (log_p - log_q);
     const double extreme = side > 0 ? pair->p_high : pair->p_low, other = side > 0 ? pair->q_high : pair->q_low;
     const double away = side * (extreme - (t < 0.0 ? other : mean_q));
-    const double u = side * (x - extreme) - t * (t < 0.0 ? away : fp_max(0.0, away));
-    *log_tail = u >= 1.0 ? value - fp_log(u) + 1e-9 : INFINITY;
+    const double size = pair->range * (fabs(x) + pair->range) + 700.0; /* of logarithms, at least 32 of the numbers */
+    const double u = side * (x - extreme) - t * (t < 0.0 ? away : fp_max(0.0, away))
+                     - 32.0 * FP_U * (fabs(x) + (1.0 + fabs(t)) * pair->range * size);
+    *log_tail = u >= 1.0 ? value - fp_log(u) + 1e-9 + 32.0 * FP_U * ((1.0 + 2.0 * fabs(t)) * size + x * x) : INFINITY;
     return value;
 }
 
@@ -318,7 +323,7 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
     const int n = (int)(count + 7.0) / 8 * 8;
     if (fp_contour_nodes_reserve(nodes, n))
         return -1;
-    factor->first = first, factor->step = step;
+    factor->first = first, factor->step = step, factor->state[0] = depth;
     int centred = pair->bounded && factor->centred
         && t * pair->largest.hi * fp_max(1.0, pair->range * pair->range) > FP_CENTRED_EXPONENT;
     if (centred && factor->count >= FP_CONTOUR_MANY) /* the second order needs losses as they are, if nearer to 0 */
@@ -331,15 +336,18 @@ static inline int fp_contour_one_sigma_build(fp_contour_factor *factor, double t
     else
         fp_contour_one_sigma_nodes(pair, first, step, n, nodes, nodes->log_p, nodes->loss);
     const double log_weight = fp_log(step) - FP_LOG_SQRT_2PI;
-    for (int j = 0; j < n; j++)
+    const double log_error = FP_U * (1.0 + 2.0 * fabs(fp_log(step)) + fabs(log_weight));
+    for (int j = 0; j < n; j++) {
         nodes->log_p[j] += log_weight;
+        nodes->log_p_error[j] += log_error + FP_U * fabs(nodes->log_p[j]);
+    }
     nodes->spare[0] = 0.0; /* masses of bumps are not known yet */
     const double below = pair->p_low - first * step, above = (first + n - 1) * step - pair->p_high;
     const double log_left_out = -0.5 * fp_min(below, above) * fp_min(below, above);
     const double log_ends = fp_log_sum(left_tail, right_tail) - FP_LOG_SQRT_2PI - t * factor->offset.hi + 1e-3 + 1e-13 * t;
     fp_contour_nodes_tilt(factor, t, pair->mass, 2.2 * fp_exp(-aim), log_ends,
                           below > 1.0 && above > 1.0 ? log_left_out : 0.0, NULL);
-    factor->kappa_error += t * 1e-30 * fabs(factor->offset.hi);
+    factor->kappa_error += centred ? t * 1e-30 * (1.0 + factor->offset.hi) : 0.0;
     return 0;
 }
 
@@ -370,6 +378,22 @@ static inline const double *fp_contour_bump_masses(const fp_contour_factor *fact
         }
     }
     return mass;
+}
+
+/* A bound of the error of the rule for the integrand at w = 0 times a sum of bumps, which grows by e^(y^2 / 2) at
+ * height y, relative to M(t) */
+static inline double fp_contour_bump_error(const fp_contour_factor *factor)
+{
+    const fp_contour_one_sigma *pair = factor->pair;
+    const double tau = pair->q_high > pair->q_low ? fp_max(factor->t, 0.0) : 0.0, turn = 2.0 * FP_PI / factor->step;
+    double y = fp_min(0.5 * turn, 2.6 / pair->range), best = INFINITY;
+    for (int i = 0; i < 16; i++, y *= 0.8) {
+        const double s = sin(0.5 * y * pair->range), theta = y * pair->range, loss = -0.5 * fp_log1p(-s * s);
+        const double bend = loss / (s * s) * theta * theta;
+        const double grown = bend < 1.0 ? fp_min(tau * loss, bend * factor->state[0]) : tau * loss;
+        best = fp_min(best, y * y + grown - turn * y);
+    }
+    return best < 0.0 ? 2.0 * fp_exp(best) / -fp_expm1(best) : INFINITY; /* e^(-turn y) <= e^best */
 }
 
 /* log |sum| of the mixture at x + i y, and the mean of its means under the weights at x */
@@ -405,9 +429,10 @@ static inline double fp_path_tail(const fp_contour_one_sigma *pair, const fp_pat
     const double q_mean = side > 0 ? fp_max(pair->q_low + near * above, pair->q_high - sec2 * below)
                                    : fp_min(pair->q_high - near * below, pair->q_low + sec2 * above);
     const double extreme = side > 0 ? pair->p_high : pair->p_low;
-    const double fall = side * (x - extreme + t * (q_mean - extreme)) - 1e-14 * t * pair->range;
+    const double fall = side * (x - extreme + t * (q_mean - extreme))
+                        - 64.0 * FP_U * (fabs(x) + t * pair->range * path->rounding);
     const double loss = pair->bounded ? -log_q : log_p - log_q;
-    const double value = (log_p - 0.5 * x * x) + (t * loss + path->slip * t * fabs(loss)) + path->lift;
+    const double value = (log_p - 0.5 * x * x) + (t * loss + path->slip * t * (2.0 + fabs(loss))) + path->lift;
     return fall >= 1.0 ? fp_min(tail, value - fp_log(fall) + 1e-9) : tail;
 }
 
@@ -447,8 +472,8 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
             const int i = j < path.p.n ? j : j - path.p.n;
             rounding = fp_max(rounding, 8.0 + fabs(of->log_w[i]) + fabs(of->c[i]) * (farthest + fabs(of->c[i])));
         }
-        path.slip = pair->bounded ? 4e-15 * rounding : 0.0;
-        path.lift += 1e-3 + 4e-15 * (1.0 + (pair->bounded ? 0.0 : fabs(t) + w)) * rounding;
+        path.rounding = rounding, path.slip = pair->bounded ? 1.6e-14 * rounding : 0.0;
+        path.lift += 1e-3 + 1.6e-14 * (1.0 + (pair->bounded ? 0.0 : fabs(t) + w)) * rounding;
         int before = 0, after = 0; /* the path goes on where its ends are not small */
         while ((lost = fp_path_tail(pair, &path, left - before * FP_BUMP_SPACING, -1)) > -37.0
                && before + bumps < FP_PATH_BUMPS - FP_LANES)
@@ -474,7 +499,8 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
         for (int i = 0; i < bumps; i++)
             best[i] = fp_min(best[i], total[i + before + FP_BUMP_SPAN] + lost + 4e-17 * whole);
     }
-    double bound = fp_max(0.0, 1.0 - kept) + 1e-12 + 1.1 * (nodes->moved_weight + nodes->quadrature); /* of the masses */
+    double bound = fp_max(0.0, 1.0 - kept) + 1e-12 + 1.1 * (nodes->moved_weight + nodes->quadrature)
+                   + 1.1 * fp_contour_bump_error(factor); /* of the masses */
     for (int i = 0; i < bumps; i++)
         bound += best[i];
     return bound < 1.0 ? bound : 1.0;

@@ -3,21 +3,22 @@
  *
  * Notation of fp_contour_one_sigma.h. Eight lanes hold points, so that every instruction set gives the same bits.
  */
-/* bounds: tested by enclosures/test_contour - bounds of angles, and what a cell adds to the value in its middle */
+/* bounds: proved - bounds of angles, and what a cell adds to the value in its middle: theorem 2.19 of
+ * docs/proofs/contour.md */
 
 /* Of the mixture at x + i y but for a factor: log |sum|, the sum but for a positive factor, its mean of means, and the
- * variance of the means under the weights at x, rounded up. */
+ * variance of the means under the weights at x, rounded up, and `share`, that of the sum of sizes but for the base. */
 FP_INLINE void FP_NAME(fp_contour_path_sums)(const fp_path_mixture *mixture, const double *restrict x,
                                              double *restrict log_size, double *restrict re, double *restrict im,
                                              double *restrict mean_re, double *restrict mean_im,
-                                             double *restrict variance)
+                                             double *restrict variance, double *restrict share)
 {
     const double base = mixture->base;
     if (mixture->n == 1 && base == 0.0) {
         const double c = mixture->c[0], u = mixture->cosine[0], v = mixture->sine[0], log_w = mixture->log_w[0];
         FP_LANE_LOOP(k) {
             log_size[k] = log_w + c * (x[k] - mixture->middle[0]), re[k] = u, im[k] = v;
-            mean_re[k] = c, mean_im[k] = variance[k] = 0.0;
+            mean_re[k] = c, mean_im[k] = variance[k] = 0.0, share[k] = 1.0;
         }
         return;
     }
@@ -49,7 +50,7 @@ FP_INLINE void FP_NAME(fp_contour_path_sums)(const fp_path_mixture *mixture, con
         mean_re[k] = (one_re[k] * sum + one_im[k] * im[k]) * inverse;
         mean_im[k] = (one_im[k] * sum - one_re[k] * im[k]) * inverse;
         variance[k] = square[k] / (size[k] + low) * (1.0 + 1e-13) - mean * mean;
-        re[k] = sum;
+        re[k] = sum, share[k] = size[k] / (size[k] + low);
     }
 }
 
@@ -67,14 +68,15 @@ static double FP_NAME(fp_contour_path)(const fp_path *path, double first, int n,
     for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
         double x[FP_LANES], log_p[FP_LANES], log_q[FP_LANES], t_re[FP_LANES], t_im[FP_LANES], s_re[FP_LANES];
         double s_im[FP_LANES], p_re[FP_LANES], p_im[FP_LANES], q_re[FP_LANES], q_im[FP_LANES], p_spread[FP_LANES];
-        double q_spread[FP_LANES], integral[FP_LANES];
+        double q_spread[FP_LANES], integral[FP_LANES], p_share[FP_LANES], q_share[FP_LANES];
         FP_LANE_LOOP(k)
             x[k] = first + (double)(b + k) * FP_BUMP_SPACING;
-        FP_NAME(fp_contour_path_sums)(&path->p, x, log_p, t_re, t_im, p_re, p_im, p_spread);
-        FP_NAME(fp_contour_path_sums)(&path->q, x, log_q, s_re, s_im, q_re, q_im, q_spread);
+        FP_NAME(fp_contour_path_sums)(&path->p, x, log_p, t_re, t_im, p_re, p_im, p_spread, p_share);
+        FP_NAME(fp_contour_path_sums)(&path->q, x, log_q, s_re, s_im, q_re, q_im, q_spread, q_share);
         FP_LANE_LOOP(k) {
             const double loss = relative * log_p[k] - log_q[k];
-            const double size = (log_p[k] - 0.5 * x[k] * x[k]) + path->lift + (t * loss + slip * fabs(t * loss));
+            const double rounding = slip * (fabs(t * loss) + 2.0 * (fabs(t) + w) * q_share[k]);
+            const double size = (log_p[k] - 0.5 * x[k] * x[k]) + path->lift + (t * loss + rounding);
             const double re = t_re[k] * s_re[k] + t_im[k] * s_im[k], im = t_im[k] * s_re[k] - t_re[k] * s_im[k];
             const double half = fp_max(0.0, im) / (sqrt(re * re + im * im) + re),
                 v = half / (1.0 + sqrt(1.0 + half * half));
@@ -114,7 +116,7 @@ static void FP_NAME(fp_bounded_nodes)(const fp_bounded_loss *others, double firs
             const double gap = others->gap[j], middle = others->middle[j], ratio = others->ratio[j], size = others->size[j];
             FP_LANE_LOOP(k) {
                 const double away = x[k] - middle, e = ratio * fp_exp(gap * away - top[k]);
-                sum[k] += e, error[k] += e * (size * (6.0 * fabs(away) + size) + count);
+                sum[k] += e, error[k] += e * (size * (6.0 * fabs(away) + 2.0 * size) + count);
             }
         }
         FP_LANE_LOOP(k) {
@@ -123,8 +125,8 @@ static void FP_NAME(fp_bounded_nodes)(const fp_bounded_loss *others, double firs
             const double near = fp_log1p(sum[k]), value = far ? top[k] + fp_log(far ? beyond : 1.0) : near;
             const double relative = error[k] / (far ? beyond : 1.0 + sum[k]);
             log_p[b + k] = others->log_w - square, loss[b + k] = -value;
-            log_p_error[b + k] = FP_U * (2.0 * fabs(others->log_w) + 5.0 * square + 4.0 * fabs(others->c * away));
-            loss_error[b + k] = FP_U * (1.01 * relative + (2.0 + 2.0 * far) * value);
+            log_p_error[b + k] = FP_U * (3.0 * fabs(others->log_w) + 5.0 * square + 4.0 * fabs(others->c * away));
+            loss_error[b + k] = FP_U * (1.01 * relative + 6.0 * value);
         }
     }
 }

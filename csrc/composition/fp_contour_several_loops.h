@@ -3,7 +3,8 @@
  * Notation of fp_contour_several_sigmas_solver.h and fp_log_ratio.h. Eight lanes hold nodes or discs, so that every
  * instruction set gives the same bits.
  */
-/* bounds: tested by enclosures/test_contour_sigmas - errors of logarithms at nodes, of Taylor coefficients on discs */
+/* bounds: proved - errors of logarithms at nodes, of Taylor coefficients on discs: theorem 2.20 of
+ * docs/proofs/contour.md */
 
 /* log of a density without sqrt(2 pi), the bound of its error, and the terms e^(h - peak) */
 static inline void FP_NAME(fp_several_density)(const fp_mixture *side, const double *restrict x, double *restrict e,
@@ -25,12 +26,12 @@ static inline void FP_NAME(fp_several_density)(const fp_mixture *side, const dou
         FP_LANE_LOOP(k) {
             const double z = (x[k] - mean) * inverse, value = fp_exp((weight - 0.5 * z * z) - peak[k]);
             term[k] = value;
-            sum[k] += value, load[k] += value * (3.0 * z * z + 3.0 * own);
+            sum[k] += value, load[k] += value * (5.0 * z * z + 6.0 * own);
         }
     }
     FP_LANE_LOOP(k) {
         log_sum[k] = peak[k] + fp_log(sum[k]);
-        error[k] = FP_U * (6.0 + side->n + load[k] / sum[k] + 2.0 * fabs(peak[k]) + 2.0 * fabs(log_sum[k]));
+        error[k] = FP_U * (6.0 + side->n + load[k] / sum[k] + 3.0 * fabs(peak[k]) + 3.0 * fabs(log_sum[k]));
         total[k] = sum[k];
     }
 }
@@ -42,7 +43,7 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
 {
     const fp_coupling *c = &r->pairs;
     const fp_mixture *lone = &c->unmatched;
-    const double count = r->q.n + c->n + lone->n + 8.0;
+    const double count = r->q.n + c->n + lone->n + 12.0;
     double e[FP_LANES * FP_SEVERAL_MOST], lq[FP_LANES], dq[FP_LANES], total[FP_LANES];
     for (ptrdiff_t b = 0; b < n; b += FP_LANES) {
         const double *at = x + b;
@@ -51,27 +52,29 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
         FP_LANE_LOOP(k) l[b + k] = lp[b + k] - lq[k], dl[b + k] = dp[b + k] + dq[k] + FP_U * fabs(l[b + k]);
         if (!r->coupled)
             continue;
-        double u[FP_LANES], size[FP_LANES];
-        FP_LANE_LOOP(k) u[k] = size[k] = 0.0;
+        double u[FP_LANES], size[FP_LANES], whole[FP_LANES];
+        FP_LANE_LOOP(k) u[k] = size[k] = whole[k] = 0.0;
         for (ptrdiff_t j = 0; j < r->q.n; j++) {
             const double mean = r->q.mean[j], inverse = r->q.inverse[j], excess = c->excess[j], own = r->q.load[j];
             const double *restrict term = e + FP_LANES * j;
             FP_LANE_LOOP(k) {
                 const double z = (at[k] - mean) * inverse, value = excess * (term[k] / total[k]);
-                u[k] += value, size[k] += fabs(value) * (count + 2.0 * fabs(lq[k]) + 3.0 * z * z + 3.0 * own);
+                u[k] += value, whole[k] += fabs(value);
+                size[k] += fabs(value) * (count + 2.0 * fabs(lq[k]) + 5.0 * z * z + 6.0 * own);
             }
         }
         for (ptrdiff_t i = 0; i < c->n; i++) {
             const double mean = c->mean[i], inverse = c->inverse[i], weight = c->log_weight[i], own = c->load[i];
             const double shift = c->shift[i], stretch = c->stretch[i], scale = c->log_scale[i];
             FP_LANE_LOOP(k) {
-                const double away = at[k] - mean, z = away * inverse, dz = away * stretch + shift;
+                const double away = at[k] - mean, z = away * inverse, dz = away * stretch + shift,
+                    parts = fabs(away * stretch) + fabs(shift);
                 const double d = scale + 0.5 * dz * (2.0 * z - dz), h = weight - 0.5 * z * z - lq[k], rho = fp_exp(h);
                 const double value = d < 30.0 ? rho * fp_expm1(d < 30.0 ? d : 30.0) : fp_exp(h + d);
                 const double both = rho + value > 0.0 ? rho + value : 0.0;
-                u[k] += value;
-                size[k] += fabs(value) * (count + 2.0 * fabs(lq[k]) + 3.0 * z * z + 3.0 * own)
-                           + 4.0 * both * (fabs(dz) * (2.0 * fabs(z) + fabs(dz)) + fabs(scale));
+                u[k] += value, whole[k] += fabs(value);
+                size[k] += fabs(value) * (count + 2.0 * fabs(lq[k]) + 5.0 * z * z + 6.0 * own)
+                           + both * (10.0 * parts * (2.0 * fabs(z) + fabs(dz)) + 6.0 * fabs(scale));
             }
         }
         for (ptrdiff_t i = 0; i < lone->n; i++) {
@@ -79,14 +82,15 @@ static void FP_NAME(fp_several_nodes)(const fp_log_ratio *r, int n, const double
                 own = lone->load[i];
             FP_LANE_LOOP(k) {
                 const double z = (at[k] - mean) * inverse, value = fp_exp(weight - 0.5 * z * z - lq[k]);
-                u[k] += value, size[k] += value * (count + 2.0 * fabs(lq[k]) + 3.0 * z * z + 3.0 * own);
+                u[k] += value, whole[k] += value;
+                size[k] += value * (count + 2.0 * fabs(lq[k]) + 5.0 * z * z + 6.0 * own);
             }
         }
         FP_LANE_LOOP(k) {
-            const double wrong = 1.01 * FP_U * size[k] + (c->defect + 1e-300);
+            const double wrong = 1.01 * (FP_U * size[k] + dq[k] * whole[k]) + (c->defect + 1e-300);
             const int near = fabs(u[k]) + wrong < 0.5;
             const double value = fp_log1p(near ? u[k] : 0.0);
-            const double error = wrong / (1.0 + (near ? u[k] - wrong : 0.0)) + 2.0 * FP_U * fabs(value);
+            const double error = wrong / (1.0 + (near ? u[k] - wrong : 0.0)) + 6.0 * FP_U * fabs(value);
             const int better = near && error < dl[b + k];
             l[b + k] = better ? value : l[b + k], dl[b + k] = better ? error : dl[b + k];
         }
@@ -173,7 +177,12 @@ static inline void FP_NAME(fp_several_disc)(const fp_mixture *side, const double
     const double *restrict a_re = out->a_re, *restrict a_im = out->a_im, *restrict b_re = out->b_re,
         *restrict b_im = out->b_im;
     const double *restrict scale = out->inverse;
-    FP_LANE_LOOP(k) kappa[k] = 0.0, slack[k] = out->turned[k];
+    double reach[FP_LANES]; /* of the linear and the quadratic term on the disc */
+    FP_LANE_LOOP(k) {
+        kappa[k] = 0.0, slack[k] = out->turned[k];
+        const double a = fabs(a_re[k]) + fabs(a_im[k]), b = fabs(b_re[k]) + fabs(b_im[k]);
+        reach[k] = a * radius[k] + b * radius[k] * radius[k];
+    }
     for (ptrdiff_t i = 0; i < side->n; i++) {
         const double mean = side->mean[i], inverse = side->inverse[i], own = side->load[i], many = side->n;
         const double *restrict low = out->below + FP_LANES * i;
@@ -185,15 +194,14 @@ static inline void FP_NAME(fp_several_disc)(const fp_mixture *side, const double
                                 + sqrt(rate_re * rate_re + rate_im * rate_im) * (0.5 * radius[k] * radius[k]);
             /* exponents are added first: a component that underflows at the centre may count elsewhere on the disc */
             const double most = low[k] + grow, r = fp_exp(most < 700.0 ? most : 700.0) * scale[k];
-            kappa[k] += r * (0.5 * grow * grow);
-            slack[k] += 2.0 * r * (12.0 + 4.0 * (z * z + v * v) + 4.0 * own + many);
+            const double units = 12.0 + 4.0 * (z * z + v * v) + 4.0 * own + many + (many + 8.0) * reach[k];
+            kappa[k] += r * (0.5 * grow * grow) * (1.0 + 32.0 * FP_U * units);
+            slack[k] += 2.0 * r * units;
         }
     }
     FP_LANE_LOOP(k) {
-        const double a = fabs(out->a_re[k]) + fabs(out->a_im[k]), b = fabs(out->b_re[k]) + fabs(out->b_im[k]);
-        const double error = FP_U * (4.0 * slack[k] + 4.0 * fabs(out->peak[k])
-                                     + 8.0 * side->n * (a * radius[k] + b * radius[k] * radius[k]));
-        const double least = kappa[k] * (1.0 + 1e-6) + 1e-300 + error * error;
+        const double error = FP_U * (4.0 * slack[k] + 4.0 * fabs(out->peak[k]));
+        const double least = kappa[k] * (1.0 + 2e-6) + 1e-300 + 1e6 * error * error;
         out->kappa[k] = least < 0.7 ? least : INFINITY;
         out->bound[k] = least < 0.7 ? -fp_log1p(-(least < 0.7 ? least : 0.0)) : INFINITY;
         out->slack[k] = error;
@@ -229,12 +237,13 @@ static inline void FP_NAME(fp_several_near)(const fp_log_ratio *r, const double 
                 const double d = scale + 0.5 * wide * (2.0 * far * inverse + wide);
                 const double h = weight - 0.5 * (z - v) * (z + v) - q->log[k] + grow;
                 const double factor = group == 1 ? fp_expm1(d < 700.0 ? d : 700.0) : excess;
-                u[k] += factor * fp_exp(h < 700.0 ? h : 700.0);
+                const double units = 12.0 + 4.0 * (z * z + v * v) + 6.0 * fabs(weight) + 2.0 * fabs(q->log[k]) + grow;
+                u[k] += factor * fp_exp(h < 700.0 ? h : 700.0) * (1.0 + 32.0 * FP_U * units);
             }
         }
     }
     FP_LANE_LOOP(k) {
-        const double most = (u[k] * (1.0 + 1e-6) + c->defect + 1e-300) / (1.0 - q->kappa[k]);
+        const double most = (u[k] * (1.0 + 1e-6 + 2.0 * q->slack[k]) + c->defect + 1e-300) / (1.0 - q->kappa[k]);
         bound[k] = q->kappa[k] < 0.9 && most < 0.9 ? -fp_log1p(-(most < 0.9 ? most : 0.0)) : INFINITY;
     }
 }

@@ -40,8 +40,7 @@
  *     Small frequencies: |m|^2 has a derivative of at most min(2 w variance, 2 |m| E|l - mean|), so that values at a
  * few frequencies bound it up to one from which on the path bounds it.
  */
-/* bounds: tested by enclosures/test_contour_sigmas - sums over cells, in logarithms to 1e-9; truncation is proved at
- * the head */
+/* bounds: proved - sums over panels and cells, in logarithms to 1e-9: docs/proofs/contour.md, theorem 2.20 */
 #ifndef FP_CONTOUR_SEVERAL_SIGMAS_SOLVER_H
 #define FP_CONTOUR_SEVERAL_SIGMAS_SOLVER_H
 
@@ -126,7 +125,7 @@ static inline int fp_contour_several_make(fp_contour_several *pair, int np, cons
     if (r->unresolved || r->underflowed)
         return 1;
     const double sp = r->s[fp_several_widest(np, r->m, r->s, 1)], sq = r->t[fp_several_widest(nq, r->n, r->t, 1)];
-    pair->largest_t = sp > sq ? sq / (sp - sq) * (sq / (sp + sq)) : INFINITY;
+    pair->largest_t = sp > sq ? sq / (sp - sq) * (sq / (sp + sq)) * (1.0 - 1e-14) : INFINITY;
     return 0;
 }
 
@@ -155,10 +154,11 @@ static inline double fp_several_tail(const fp_log_ratio *r, double t, double x, 
     const double log_p = top_p + fp_log(sum_p), log_q = top_q + fp_log(sum_q);
     const double least_q = fp_several_log_component(r->v[j], r->n[j], r->t[j], x);
     *value = log_p + t * (log_p - log_q);
-    const double slope = side * (t * ((x - r->n[j]) / r->t[j] / r->t[j])
-                                 - (1.0 + t) * ((x - r->m[i]) / r->s[i] / r->s[i]));
+    const double q_fall = t * ((x - r->n[j]) / r->t[j] / r->t[j]);
+    const double p_fall = (1.0 + t) * ((x - r->m[i]) / r->s[i] / r->s[i]);
+    const double slope = side * (q_fall - p_fall) + 16.0 * FP_U * (fabs(q_fall) + fabs(p_fall));
     const double curve = t / r->t[j] / r->t[j] - (1.0 + t) / r->s[i] / r->s[i];
-    const double slack = 1e-9 + 1e-14 * (fabs(log_p) * (1.0 + t) + t * fabs(least_q));
+    const double slack = 1e-9 + 1e-14 * ((1000.0 + fabs(log_p)) * (1.0 + t) + t * (1000.0 + fabs(least_q)));
     if (!falls || !(slope < 0.0) || !(curve <= 0.0))
         return INFINITY;
     return log_p + t * (log_p - least_q) - fp_log(-slope) + slack;
@@ -238,9 +238,11 @@ static inline void fp_several_decide(const fp_log_ratio *r, double t, double w, 
             if (i == 0) {
                 const double bend = fabs((1.0 + t) * p->c_re[k] - t * q->c_re[k]);
                 estimate[k] = tilted + fp_log(fp_min(2.0 * h, 2.5 / sqrt(bend + 1e-300)));
-                panel[k].slope_p = fabs(p->a_re[k]) + fabs(p->b_re[k]) * h + 20.0 * p->bound[k] / h;
-                panel[k].slope_l = fabs(slope) + fabs(curve) * h + 20.0 * fp_min(p->bound[k] + q->bound[k],
-                                                                                 discs->near[k]) / h;
+                const double of_p = 20.0 * p->bound[k] + 2.0 * p->slack[k], least = fp_min(p->bound[k] + q->bound[k],
+                                                                                           discs->near[k]);
+                panel[k].slope_p = fabs(p->a_re[k]) + fabs(p->b_re[k]) * h + of_p / h;
+                panel[k].slope_l = fabs(slope) + fabs(curve) * h
+                                   + (20.0 * least + 2.0 * (p->slack[k] + q->slack[k])) / h;
             }
             if (!(b_p < INFINITY && b_q < INFINITY))
                 continue;
@@ -251,8 +253,9 @@ static inline void fp_several_decide(const fp_log_ratio *r, double t, double w, 
                                                        (1.0 + t) * p->b_re[k] - t * q->b_re[k], wide * h, high * h);
             const double front = fp_log(h) + 1.45098 - fp_log1p(-1.0 / (rho * rho)) + 1e-9; /* log(64/15) */
             const double log_f = tilted + growth + (1.0 + t) * b_p + t * b_q + w * turn
-                + 1e-14 * (fabs(tilted) + t * fabs(loss));
-            const double log_p = p->log[k] + fp_quadratic_maximum(p->a_re[k], p->b_re[k], wide * h, high * h) + b_p;
+                + 1e-14 * (fabs(tilted) + t * fabs(loss) + fabs(growth) + w * turn);
+            const double log_p = p->log[k] + 1e-14 * fabs(p->log[k]) + b_p
+                                 + fp_quadratic_maximum(p->a_re[k], p->b_re[k], wide * h, high * h);
             for (int rule = 0; rule < 4; rule++) {
                 const double gain = 16.0 * (rule + 1) * fp_several_log_rho[i];
                 const double error = front + log_f - gain, mass_error = front + log_p - gain;
@@ -366,7 +369,7 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
             for (int k = 0; k < 8 * (panels[i].rule + 1); k++, at++) {
                 const double moved = FP_U * (fabs(x[at]) + 2.0 * panels[i].h);
                 nodes->log_p[at] += log_weight[at];
-                nodes->log_p_error[at] += panels[i].slope_p * moved + FP_U * (4.0 + 2.0 * fabs(log_weight[at])
+                nodes->log_p_error[at] += panels[i].slope_p * moved + FP_U * (6.0 + 3.0 * fabs(log_weight[at])
                                                                               + fabs(nodes->log_p[at]));
                 nodes->loss_error[at] += panels[i].slope_l * moved;
             }
@@ -375,8 +378,8 @@ static inline int fp_contour_several_build(fp_contour_factor *factor, double t, 
             peak = fp_max(peak, nodes->log_p[j] + t * nodes->loss[j]);
         for (int j = 0; j < n; j++)
             total += fp_exp(nodes->log_p[j] + t * nodes->loss[j] - peak);
-        log_rule = log_error - FP_LOG_SQRT_2PI - (peak + fp_log(total)) + 1e-9;
-        log_mass_rule = log_mass_error - FP_LOG_SQRT_2PI;
+        log_rule = log_error - FP_LOG_SQRT_2PI - (peak + fp_log(total)) + 1e-9 + 1e-14 * (fabs(log_error) + fabs(peak));
+        log_mass_rule = log_mass_error - FP_LOG_SQRT_2PI + 1e-9;
         log_total = peak + fp_log(total) + FP_LOG_SQRT_2PI, log_wanted = log_total - aim - 5.0;
         if (log_rule <= -aim + 2.0)
             break;
@@ -600,7 +603,8 @@ static inline int fp_several_cell_bound(double t, double w, double log_total, fp
     const double spread = reach < 1e-3 ? 1.0 + reach * reach : -fp_expm1(-2.0 * reach) / (2.0 * reach);
     (void)t;
     cell->loose = lost + fp_max(-e2, 0.0) * h * h * 0.3;
-    cell->integral = 2.0 * h * along * fp_exp(e0 + (reach < 1e-3 ? 0.0 : reach) + lost) * spread * (1.0 + 1e-9);
+    const double rounding = 1e-9 + 8.0 * FP_U * (fabs(top->phi) + w_here * fabs(height) + fabs(log_total));
+    cell->integral = 2.0 * h * along * fp_exp(e0 + (reach < 1e-3 ? 0.0 : reach) + lost + rounding) * spread;
     return cell->integral < INFINITY;
 }
 
@@ -691,6 +695,28 @@ static inline double fp_several_path(const fp_contour_factor *factor, double w, 
     return fp_min(best, 1.0);
 }
 
+/* A bound of the variance of l under the tilt of `factor`: with c its mean, E (l - c)^2 <= E (2 cosh(d (l - c)) - 2) /
+ * d^2. Infinite where the moments at t - d and t + d are not known. `work` is for their nodes. */
+static inline double fp_several_variance(const fp_contour_factor *factor, fp_contour_factor *work)
+{
+    const double t = factor->t, room = fp_min(t, factor->largest_t - t);
+    const double d = fp_min(0.3 / sqrt(factor->variance), 0.5 * room);
+    double sum = -2.0;
+    for (int side = -1; side <= 1; side += 2) {
+        if (!(d > 0.0) || factor->kind->build(work, t + side * d, 0.0, FP_CONTOUR_AIM))
+            return INFINITY;
+        const double moved = work->t - t, kappa = work->kappa - factor->kappa - moved * factor->mean;
+        const double error = work->kappa_error + factor->kappa_error
+                             + 8.0 * FP_U * (1.0 + fabs(work->kappa) + fabs(factor->kappa)
+                                             + fabs(moved * factor->mean));
+        sum += fp_exp(kappa + error);
+    }
+    /* both distances are d but for a rounding, which leaves a part of E (l - c): 1e-4 of the sum, or the last bound */
+    const double least = d - 4.0 * FP_U * (t + d), lost = 1e5 * FP_U * (t + d) / least;
+    const double most = fp_max((sum + 16.0 * FP_U * (sum + 2.0)) * (1.0 + 1e-4), lost * lost);
+    return least > 0.0 ? most / (least * least) : INFINITY;
+}
+
 /* `decay` of this kind */
 static inline double fp_contour_several_decay(const fp_contour_factor *factor, double w)
 {
@@ -711,7 +737,8 @@ static inline double fp_contour_several_decay(const fp_contour_factor *factor, d
             fp_contour_factor own = *factor;
             memset(&own.nodes, 0, sizeof own.nodes);
             double most = fp_max(beyond, aim), at = w;
-            int status = factor->kind->build(&own, factor->t, far, 16.0);
+            const double variance = fp_several_variance(factor, &own);
+            int status = !(variance < INFINITY) ? 1 : factor->kind->build(&own, factor->t, far, 16.0);
             for (int step = 0; at < far && !status; step++) {
                 factor->kind->moments(&own, 1.0, at, 1, &log_size, &phase, &wrong);
                 const double size = fp_exp(log_size) + wrong + 1e-14;
@@ -722,10 +749,9 @@ static inline double fp_contour_several_decay(const fp_contour_factor *factor, d
                 const double margin = 1.0 - size;
                 most = fp_max(most, size + fp_min(0.1, 0.25 * margin));
                 const double rise = (most - size) * (most + size) * (1.0 - 1e-12);
-                /* the nodes of few digits may lack the far losses on which the variance rests */
-                const double slow = 1.001 * fp_max(own.variance, factor->variance) + 1e-300;
-                const double fast = 2.0 * most * (1.001 * fp_max(own.nodes.spread, factor->nodes.spread)) + 1e-300;
+                const double slow = 1.001 * variance + 1e-300, fast = 2.0 * most * sqrt(slow);
                 at += fp_max(rise / fast, rise / (at * slow + sqrt(at * at * slow * slow + 2.0 * rise * slow)));
+                at *= 1.0 - 4.0 * FP_U;
             }
             if (!status)
                 bound = fp_min(bound, most);

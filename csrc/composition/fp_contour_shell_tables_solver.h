@@ -6,7 +6,7 @@
  * otherwise the whole is tried. A table of shells serves the epsilons of a cell of a grid that the composition and
  * the binary exponent of epsilon give: the result at an epsilon does not depend on the others.
  */
-/* bounds: tested by enclosures/test_rare_losses - rounding of sums of parts */
+/* bounds: proved - rounding of sums of parts, docs/proofs/contour.md, theorem 2.17 */
 #ifndef FP_CONTOUR_SHELL_TABLES_SOLVER_H
 #define FP_CONTOUR_SHELL_TABLES_SOLVER_H
 

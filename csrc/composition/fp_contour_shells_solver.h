@@ -16,7 +16,7 @@
  * is at most prod (|A_i| + |H|) min(2, sum count |H| / (|A_i| + |H|)). prod A_m is bounded by Chernoff where it is
  * negligible, or summed along one contour where that falls.
  */
-/* bounds: tested by enclosures/test_rare_losses - rounding of sums along several contours */
+/* bounds: proved - rounding of sums along several contours, docs/proofs/contour.md, theorem 2.17 */
 #ifndef FP_CONTOUR_SHELLS_SOLVER_H
 #define FP_CONTOUR_SHELLS_SOLVER_H
 
@@ -79,16 +79,16 @@ static inline int fp_shell_build(fp_shell *shell, double t, double w, double aim
             const fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
             if (!h)
                 continue;
-            const double r = fp_exp(h->kappa - a->kappa + raise);
-            const double rounding = FP_U * (4.0 * (fabs(h->kappa) + fabs(a->kappa) + fabs(raise) + 2.0) + shell->n);
+            const double r = fp_exp(h->kappa - a->kappa + raise), vague = h->kappa_error + a->kappa_error;
+            const double rounding = FP_U * (10.0 * (fabs(h->kappa) + fabs(a->kappa) + fabs(raise) + 2.0) + shell->n);
             x += a->count * fp_log1p(r), x_slope += a->count * r / (1.0 + r) * (h->mean - a->mean);
-            x_error += a->count * r / (1.0 + r) * (h->kappa_error + a->kappa_error + rounding) * 1.1;
-            x_error += tiny ? shell->n * a->count * a->count * fp_exp(top) * r : 0.0; /* of second order */
+            x_error += a->count * r / (1.0 + r) * (vague < 0.05 ? vague + rounding : INFINITY) * 1.1;
+            x_error += tiny ? 2.0 * shell->n * a->count * a->count * fp_exp(fp_max(top, -60.0)) * r : 0.0; /* squares */
         }
         const double grown = fp_expm1(x);
         shell->log_f += (x < 700.0 ? fp_log(grown) : x) - raise;
         error += 1.01 * x_error * (x < 700.0 ? 1.0 + 1.0 / grown : 1.0);
-        error += 8.0 * FP_U * (fabs(raise) + fabs(shell->log_f));
+        error += 8.0 * FP_U * (1.0 + fabs(raise) + fabs(shell->log_f));
         slope += x < 700.0 ? x_slope * (1.0 + 1.0 / grown) : x_slope;
     }
     shell->error = error, shell->slope = slope;
@@ -165,9 +165,9 @@ static inline int fp_shell_aliases_below(const fp_shell *shell, double t, const 
 /* log of a bound of |F(t + i w')| for all w' from w on */
 static inline double fp_shell_decay(const fp_shell *shell, double w, double enough)
 {
-    double product = 0.0, sum = -INFINITY;
+    double product = 0.0, sum = -INFINITY, rounding = 0.0;
     for (int pass = 0; pass < 2; pass++) {
-        product = 0.0, sum = -INFINITY;
+        product = rounding = 0.0, sum = -INFINITY;
         for (int i = 0; i < shell->n; i++) {
             const fp_contour_factor *a = shell->inner[i], *h = shell->shell ? shell->shell[i] : NULL;
             const double rho = pass || !shell->shell ? a->kind->decay(a, w) : 1.0;
@@ -178,11 +178,12 @@ static inline double fp_shell_decay(const fp_shell *shell, double w, double enou
                 sum = fp_log_sum(sum, fp_log(a->count) + part - size);
             }
             product += a->count * size;
+            rounding += FP_U * (a->count * (8.0 + 8.0 * fabs(size) + 8.0 * fabs(a->kappa)) + fabs(product));
         }
         if (!shell->shell || product + sum < enough)
             break;
     }
-    return (shell->shell ? product + fp_min(sum, 0.7) : product) + shell->error + 1e-9;
+    return (shell->shell ? product + fp_min(sum, 0.7) : product) + shell->error + 1.01 * rounding + 1e-9;
 }
 
 /* log of the whole |F| of inner parts at frequency w and t, or of a bound below e^fall, in `log_size`. 0; -1 without
@@ -253,8 +254,9 @@ static inline fp_contour_answer fp_shell_read(const fp_shell_table *table, doubl
     fp_contour_answer out = {-INFINITY, -INFINITY, INFINITY};
     double above = INFINITY, below = INFINITY;
     for (int k = 0; k < table->tilts; k++) {
-        const double moved = table->tilt[k] * epsilon, alias = table->alias[k] - moved;
-        out.upper = fp_min(out.upper, table->chernoff[k] - moved + 4.0 * FP_U * moved + 1e-12);
+        const double moved = table->tilt[k] * epsilon, rounding = 8.0 * FP_U * (fabs(table->chernoff[k]) + fabs(moved));
+        const double alias = table->alias[k] - moved + rounding;
+        out.upper = fp_min(out.upper, table->chernoff[k] - moved + rounding + 1e-12);
         if (table->tilt[k] > table->t)
             above = fp_min(above, alias);
         else
@@ -268,13 +270,15 @@ static inline fp_contour_answer fp_shell_read(const fp_shell_table *table, doubl
     const double sum = fp_contour_selected.cosines(table->terms, table->size, table->angle, 0.0,
                                                    table->h * (epsilon - table->centre));
     const double error = table->error + table->moment * away;
-    const double alias = fp_exp(fp_min(fp_log_sum(above, below) + 1e-9 - log_scale, 690.0));
+    const double alias = fp_exp(fp_min(fp_log_sum(above, below) + 1e-9 - (log_scale - moved), 690.0));
     const double lowest = sum - error - table->tail - alias, highest = sum + error + table->tail;
     if (!(error < INFINITY) || !(fabs(sum) < INFINITY)) /* Chernoff's bound holds */
         return out;
     out.value = sum > 0.0 ? log_scale + fp_log(sum) : -INFINITY;
-    out.lower = lowest > 0.0 ? log_scale - moved + fp_log(lowest) - 1e-15 : -INFINITY;
-    out.upper = highest > 0.0 ? fp_min(out.upper, log_scale + moved + fp_log(highest) + 1e-15) : out.upper;
+    const double log_lowest = fp_log(lowest), log_highest = fp_log(highest);
+    out.lower = lowest > 0.0 ? log_scale - moved + log_lowest - 4.0 * FP_U * fabs(log_lowest) : -INFINITY;
+    if (highest > 0.0)
+        out.upper = fp_min(out.upper, log_scale + moved + log_highest + 4.0 * FP_U * fabs(log_highest));
     return out;
 }
 
@@ -350,7 +354,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             return slow;
     }
     const double h = 2.0 * FP_PI / period;
-    const double constant = fp_log_payoff(quantity, t) + fp_log(h / FP_PI);
+    const double log_best = fp_log_payoff(quantity, t), log_h = fp_log(h / FP_PI), constant = log_best + log_h;
     double design = 0.0, sum[FP_SHELL_PLACES] = {0.0}, error = 0.0, largest = 0.0, log_tail = INFINITY, sizes = 0.0;
     int n = 0, done = 0, spent = 0, check = 0, capacity = 128;
     if (fp_shell_reserve(table, capacity))
@@ -399,7 +403,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
                 size[j] += count * log_a[j], phase[j] += count * angle_a[j];
                 vague[j] |= !(share < 0.1);
                 relative[j] += (share < 0.1 ? -count * fp_log1p(-share) : 0.0)
-                               + FP_U * count * (4.0 * fabs(log_a[j]) + 4.0 * fabs(angle_a[j]))
+                               + FP_U * count * (8.0 * fabs(log_a[j]) + 4.0 * fabs(angle_a[j]))
                                + FP_U * (fabs(size[j]) + fabs(phase[j])); /* of the sums over factors */
                 double bound = a->kappa + fp_log(length + wrong_a[j] + 1e-300);
                 if (hollow) {
@@ -407,24 +411,28 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
                     const double level = hollow->kappa - a->kappa + raise - log_a[j];
                     const double scale = fp_exp(level), r = scale * fp_exp(log_h[j]);
                     const double re = r * cos(angle), im = r * sin(angle);
-                    const double rounding = FP_U * (20.0 + 4.0 * fabs(level) + 4.0 * fabs(w * apart));
+                    const double rounding = hollow->kappa_error + a->kappa_error
+                        + FP_U * (48.0 + 4.0 * (fabs(hollow->kappa - a->kappa) + fabs(raise) + fabs(w * apart))
+                                  + 9.0 * fabs(log_a[j]) + 6.0 * fabs(log_h[j]));
                     const double wrong = 1.15 * scale * wrong_h[j] + 1.15 * r * (share + rounding);
-                    const double excess = 2.0 * re + (re * re + im * im), whole = 1.0 + excess;
+                    const double excess = 2.0 * re + (re * re + im * im), whole = (1.0 + re) * (1.0 + re) + im * im;
                     const double log_whole = fabs(excess) < 0.5 ? fp_log1p(excess) : fp_log(fp_max(whole, 1e-300));
                     const double away = sqrt(fp_max(whole, 0.0));
                     vague[j] |= !(wrong < 0.1 * away);
                     x_re[j] += count * (tiny ? re : 0.5 * log_whole);
                     x_im[j] += count * (tiny ? im : atan2(im, 1.0 + re));
-                    x_wrong[j] += count * (1.2 * wrong / away + 8.0 * FP_U * r) + FP_U * (fabs(x_re[j]) + fabs(x_im[j]))
-                                  + (tiny ? shell->n * count * count * r * r * fp_exp(-raise) : 0.0);
+                    x_wrong[j] += count * (1.2 * wrong / away + FP_U * (32.0 * r + fabs(log_whole)))
+                                  + FP_U * (fabs(x_re[j]) + fabs(x_im[j]))
+                                  + (tiny ? 2.0 * shell->n * count * count * r * r * fp_exp(-raise) : 0.0);
                     const double log_part = hollow->kappa + fp_log(fp_exp(log_h[j]) + wrong_h[j] + 1e-300);
                     bound = fp_log_sum(bound, log_part);
-                    part[j] = fp_log_sum(part[j], fp_log(count) + log_part - bound);
+                    part[j] = fp_log_sum(part[j], fp_log(count) + log_part - bound
+                                         + 8.0 * FP_U * (1.0 + fabs(log_part) + fabs(bound)));
                 }
-                above[j] += count * bound;
+                above[j] += count * (bound + 16.0 * FP_U * (1.0 + fabs(bound) + fabs(a->kappa)));
             }
         }
-        const double log_f = shell->log_f + raise;
+        const double base = shell->log_inner - shell->log_f;
         for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
             const double w = (n + j) * h, weight = n + j ? 1.0 : 0.5;
             double a = t + 1.0, b = w, best = t + 1.0;
@@ -432,8 +440,9 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
                 a = t * (t + 1.0) - w * w, b = w * (2.0 * t + 1.0), best = t * (t + 1.0);
             const double payoff = best / sqrt(a * a + b * b);
             const double share = shell->shell ? fp_min(part[j], 0.7) : 0.0, wrong = relative[j];
-            const double most = fp_exp(above[j] + share - shell->log_f + shell->error + 1e-9);
-            double length = fp_exp(size[j] + shell->log_inner - shell->log_f), turn = phase[j] - atan2(b, a);
+            const double most = fp_exp(above[j] + share - shell->log_f + shell->error + 1e-9
+                                       + 8.0 * FP_U * (fabs(above[j]) + fabs(shell->log_f)));
+            double length = fp_exp(size[j] + base), turn = phase[j] - atan2(b, a);
             if (shell->shell) { /* times expm1(x); where e^x is large, e^lift (e^(x - lift) - e^-lift) */
                 const double lift = !tiny && x_re[j] > 40.0 ? x_re[j] : 0.0, half = sin(0.5 * x_im[j]);
                 const double near = lift > 0.0 ? 1.0 - fp_exp(-lift) : fp_expm1(x_re[j]);
@@ -441,12 +450,14 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
                 const double re = tiny ? x_re[j] : near - 2.0 * grown * half * half;
                 const double im = tiny ? x_im[j] : grown * sin(x_im[j]);
                 const double modulus = sqrt(re * re + im * im);
-                const double moved = tiny ? x_wrong[j] : grown * fp_expm1(fp_min(x_wrong[j], 1.0)) * (1.0 + 1e-9);
-                const double unit = fp_exp(size[j] + shell->log_inner + lift - log_f);
+                const double change = x_wrong[j] < 1.0 ? fp_expm1(x_wrong[j]) * (1.0 + 1e-9) : INFINITY;
+                const double moved = tiny ? x_wrong[j] : grown * change;
+                const double unit = fp_exp(size[j] + ((base - raise) + lift));
                 length = unit * modulus, turn += atan2(im, re);
-                error += weight * payoff * (vague[j] ? 0.0 : fp_min(unit * moved * (1.0 + wrong), most + length));
+                error += weight * payoff * (vague[j] ? 0.0 : fp_min(unit * moved * (1.0 + 1.1 * wrong), most + length));
             }
-            const double rounding = FP_U * (24.0 + fabs(size[j]) + fabs(log_f - shell->log_inner));
+            const double rounding = FP_U * (72.0 + 2.0 * fabs(size[j]) + 4.0 * (fabs(base) + fabs(raise))
+                                            + 4.0 * fp_max(0.0, x_re[j]));
             const double first_order = wrong < 0.1 ? length * (1.06 * wrong + rounding) : INFINITY;
             largest = payoff * fp_min(length, most);
             error += quantity == FP_CONTOUR_TAIL ? 1.01 * FP_CONTOUR_SMOOTHING * fp_min(length, most) : 0.0;
@@ -460,7 +471,7 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
             for (int e = 0; e < FP_SHELL_PLACES; e++)
                 sum[e] += part_size * cos(table->angle[n + j] - w * (at[e] - epsilon));
             error += weight * payoff * fp_min(first_order, most + length)
-                + FP_U * (24.0 + 6.0 * fabs(turn)) * part_size;
+                + FP_U * (72.0 + 6.0 * fabs(turn)) * part_size;
             sizes += part_size, table->moment += 6.0 * FP_U * part_size * w;
         }
         table->terms = n += FP_CONTOUR_AT_ONCE;
@@ -489,7 +500,8 @@ static inline int fp_shell_sum(fp_shell *shell, int quantity, const double at[FP
     table->t = t, table->h = h, table->centre = epsilon, table->frequency = n * h;
     table->tail = fp_exp(fp_min(log_tail, 690.0)), table->error = error + FP_U * (n / 8 + 4.0) * sizes;
     table->log_scale = shell->log_f + constant;
-    table->moved = shell->error + 8.0 * FP_U * (fabs(shell->log_f) + fabs(constant) + fabs(table->log_scale) + 8.0);
+    table->moved = shell->error + 8.0 * FP_U * (fabs(shell->log_f) + fabs(log_best) + fabs(log_h)
+                                                + fabs(table->log_scale) + 8.0);
     for (int k = 0; k < table->tilts; k++) {
         const double gap = fabs(table->tilt[k] - t) * period * (1.0 - 1e-13);
         table->alias[k] = gap > 1e-3 ? table->chernoff[k] - gap - fp_log1p(-fp_exp(-gap)) : INFINITY;

@@ -20,7 +20,7 @@
  * curvature of the exponent at the saddle point says how dense it must be. The result at an epsilon depends on the
  * composition alone, not on the other epsilons.
  */
-/* bounds: tested by enclosures/test_contour - rounding of sums along the contour */
+/* bounds: proved - rounding of sums along the contour, docs/proofs/contour.md, theorem 2.16 */
 #ifndef FP_CONTOUR_SOLVER_H
 #define FP_CONTOUR_SOLVER_H
 
@@ -330,8 +330,10 @@ static inline int fp_contour_chernoff(fp_composition *c, fp_contour_table *table
 FP_INLINE double fp_contour_aliases_above(const fp_contour_table *table, int quantity, double epsilon)
 {
     double best = INFINITY;
-    for (int k = 0; k < table->chernoffs; k++)
-        best = fp_min(best, table->chernoff[k][quantity] - table->chernoff_t[k] * epsilon);
+    for (int k = 0; k < table->chernoffs; k++) {
+        const double moved = table->chernoff_t[k] * epsilon, bound = table->chernoff[k][quantity];
+        best = fp_min(best, bound - moved + 4.0 * FP_U * (fabs(bound) + fabs(moved)));
+    }
     return best + 1e-12;
 }
 
@@ -443,6 +445,7 @@ static inline int fp_contour_is_flat(fp_composition *c, double least)
 typedef struct {
     fp_dd scale, drift;
     double error, fall; /* of scale; D(v) <= fall v, INFINITY where no |m| returns or its variance is vague */
+    double drift_error;
 } fp_contour_tilts;
 
 /* Let the factor and the ladder be those of a stored tilt; whether they were built before. */
@@ -472,7 +475,7 @@ static inline int fp_contour_tilt_all(fp_composition *c, int slot, double t, dou
                                       fp_contour_tilts *out)
 {
     double square = 0.0;
-    *out = (fp_contour_tilts){fp_dd_set(0.0), fp_dd_set(-centre), 0.0, INFINITY};
+    *out = (fp_contour_tilts){fp_dd_set(0.0), fp_dd_set(-centre), 0.0, INFINITY, 0.0};
     const int known = c->tilts && slot > 0
         && fp_contour_stored_tilt(c, slot, design, FP_CONTOUR_AIM + fp_contour_more(c->factors, t + design));
     for (int j = 0; j < c->n * FP_CONTOUR_LADDER && !known; j++)
@@ -488,10 +491,14 @@ static inline int fp_contour_tilt_all(fp_composition *c, int slot, double t, dou
                                fp_dd_mul_d(offset, t));
         out->drift = fp_dd_add(fp_dd_add(out->drift, fp_two_prod(c->side * factor->count, factor->mean)), offset);
         out->error += factor->count * factor->kappa_error;
+        out->drift_error += factor->count * (fabs(factor->mean) + fabs(factor->offset.hi));
         c->nodes += factor->nodes.n;
         if (factor->kind->distance)
-            square += factor->nodes.moved_weight < 1e-8 ? 2.0 * factor->count * factor->variance : INFINITY;
+            square += 2.0 * factor->count * (factor->variance + 2.0 * (factor->nodes.moved_square
+                                                                       + factor->nodes.weighted_square));
     }
+    out->drift_error = FP_U * FP_U * (128.0 + 8.0 * c->n) * (out->drift_error + fabs(centre)); /* of double-doubles */
+    out->error += t * out->drift_error;
     if (c->tilts && slot > 0)
         c->stored->slot = slot; /* complete */
     if (square > 0.0 && square < INFINITY)
@@ -508,7 +515,7 @@ static inline double fp_contour_distance(const fp_composition *c, double w)
         if (factor->kind->distance)
             square += 2.0 * factor->count * fp_max(0.0, factor->kind->distance(factor, w) - 1e-15);
     }
-    return sqrt(square) * (1.0 - 1e-12);
+    return sqrt(square) * (1.0 - 1e-12 - FP_U * c->n);
 }
 
 /* log of a bound of prod |m|^count of the factors without distance, for all frequencies >= w */
@@ -536,7 +543,7 @@ static inline double fp_contour_pass(fp_composition *c, fp_contour_table *table,
         /* D >= least from next to place + away, where D(place) - away fall is so */
         double place = fp_min(next + stride, last), away = 0.0;
         for (;;) {
-            away = (fp_contour_distance(c, place * h) - least) / (fall * h) * (1.0 - 1e-9);
+            away = (fp_contour_distance(c, place * h) - least) / (fall * h) * (1.0 - 1e-9) - 4.0 * FP_U * place;
             c->terms++;
             for (int j = 0; j < c->n; j++)
                 *work += c->factors[j].kind->distance ? 32.0 + c->factors[j].nodes.n : 0.0;
@@ -597,7 +604,7 @@ static inline int fp_contour_table_fill(fp_composition *c, fp_contour_table *tab
         design = exp2(ceil(log2(design)));
     int capacity = 256, n = 0, check = 0, summed = 0, started = 0;
     double next = 0.0, sum = 0.0, run = 0.0; /* the next frequency; the sum of the terms; those of this run */
-    fp_contour_tilts tilts = {fp_dd_set(0.0), fp_dd_set(0.0), INFINITY, INFINITY};
+    fp_contour_tilts tilts = {fp_dd_set(0.0), fp_dd_set(0.0), INFINITY, INFINITY, INFINITY};
     free(table->block);
     table->block = NULL;
     if (fp_contour_table_reserve(table, capacity))
@@ -642,7 +649,7 @@ static inline int fp_contour_table_fill(fp_composition *c, fp_contour_table *tab
         int vague[FP_CONTOUR_AT_ONCE] = {0}; /* where m is not known to a tenth */
         for (int j = 0; j < FP_CONTOUR_AT_ONCE; j++) {
             log_size[j] = log_above[j] = 0.0, phase[j] = (next + j) * h * slope;
-            relative[j] = 4.0 * FP_U * fabs(phase[j]);
+            relative[j] = 4.0 * FP_U * fabs(phase[j]) + (next + j) * h * tilts.drift_error;
         }
         for (int f = 0; f < c->n; f++) {
             const fp_contour_factor *factor = c->factors + f;
@@ -654,8 +661,8 @@ static inline int fp_contour_table_fill(fp_composition *c, fp_contour_table *tab
                 log_size[j] += count * log_m[j], phase[j] += c->side * count * angle_m[j];
                 relative[j] += wrong[j] < 0.1 * size ? -count * fp_log1p(-wrong[j] / size) : 0.0;
                 vague[j] |= !(wrong[j] < 0.1 * size);
-                log_above[j] += count * fp_log(size + wrong[j] + 1e-300);
-                relative[j] += 4.0 * FP_U * count * (fabs(log_m[j]) + fabs(angle_m[j]))
+                log_above[j] += count * fp_log((size + wrong[j]) * (1.0 + 8.0 * FP_U) + 1e-300);
+                relative[j] += 8.0 * FP_U * count * (fabs(log_m[j]) + fabs(angle_m[j]))
                                + FP_U * (fabs(log_size[j]) + fabs(phase[j])); /* of the sums over factors */
             }
         }
@@ -676,8 +683,8 @@ static inline int fp_contour_table_fill(fp_composition *c, fp_contour_table *tab
                 table->size[q][n + j] = part, table->angle[q][n + j] = remainder(phase[j], 2.0 * FP_PI) - argument[q];
                 const double first_order = relative[j] < 0.1 ? size * 1.06 * relative[j] : INFINITY;
                 table->error[q] += payoff[q] * (vague[j] || !(first_order < INFINITY) ? size
-                                                + weight * fp_exp(log_above[j]) : first_order)
-                                   + part * FP_U * (24.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
+                                                + 1.001 * weight * fp_exp(log_above[j]) : first_order)
+                                   + part * FP_U * (72.0 + 2.0 * turned + 0.25 * FP_CONTOUR_AT_ONCE);
                 if (q == FP_CONTOUR_TAIL || c->side < 0) /* the average over [x, x + s] */
                     table->error[q] += part * FP_CONTOUR_SMOOTHING * (1.0 + w / (t + 1.0));
                 table->moment[q] += 8.0 * FP_U * part * w;
@@ -791,18 +798,21 @@ static inline fp_contour_answer fp_contour_read(const fp_composition *c, const f
     const double payoff = table->log_payoff[quantity];
     const fp_dd tilted = fp_dd_sub(table->scale, fp_two_prod(epsilon, t));
     const double scale = (fp_dd_double(tilted) - payoff) + (table->log_h - 1.14472988584940017414); /* log pi */
-    const double scale_error = table->scale_error + t * slack + FP_U * (8.0 + 4.0 * fabs(payoff) + 4.0 * fabs(scale)
+    const double scale_error = table->scale_error + t * slack + FP_U * (8.0 + 7.0 * fabs(payoff) + 4.0 * fabs(scale)
                                                             + 2.0 * fabs(fp_dd_double(tilted))
-                                                            + 2.0 * fabs(table->log_h));
+                                                            + 3.0 * fabs(table->log_h));
     const double above = fp_contour_aliases_above(table, quantity, epsilon);
     const double moved = 2.0 * slack * table->chernoff_t[table->chernoffs ? table->chernoffs - 1 : 0];
-    const double alias = (fp_exp(table->log_below - scale) + fp_exp(above - scale)) * 1.001 * (1.0 + 2.0 * moved);
+    const double lifted = scale - scale_error;
+    const double alias = (fp_exp(table->log_below - lifted) + fp_exp(above - lifted)) * 1.001 * (1.0 + 2.0 * moved);
     if (!(moved < 0.1))
         return out;
     const double lower = sum - error - alias, upper = sum + error;
     out.value = sum - 0.5 * alias > 0.0 ? scale + fp_log(sum - 0.5 * alias) : -INFINITY;
-    out.lower = lower > 0.0 ? scale + fp_log(lower) - scale_error : -INFINITY;
-    out.upper = upper > 0.0 && upper < INFINITY ? fp_min(mass, scale + fp_log(upper) + scale_error) : mass;
+    const double log_lower = fp_log(lower), log_upper = fp_log(upper);
+    out.lower = lower > 0.0 ? scale + log_lower - scale_error - 4.0 * FP_U * fabs(log_lower) : -INFINITY;
+    out.upper = upper > 0.0 && upper < INFINITY
+        ? fp_min(mass, scale + log_upper + scale_error + 4.0 * FP_U * fabs(log_upper)) : mass;
     out.lower = fp_min(out.lower, out.upper);
     out.value = fp_max(out.lower, fp_min(out.value, out.upper));
     return out;

@@ -7,7 +7,7 @@
  * distances of at most 0.75 c add up to a constant within 1e-15 of it: the integral is at most what they leave, and
  * for each bump the lesser of its share and of the best N(w, -1).
  */
-/* bounds: tested by enclosures/test_rare_losses - rounding of moments and of their bounds */
+/* bounds: proved - rounding of moments and of their bounds, docs/proofs/contour.md, theorem 2.18 */
 #ifndef FP_CONTOUR_WINDOW_FACTOR_SOLVER_H
 #define FP_CONTOUR_WINDOW_FACTOR_SOLVER_H
 
@@ -16,12 +16,14 @@
 #define FP_WINDOW_BUMP 0.5 /* standard deviation of a bump */
 #define FP_WINDOW_NODES (1 << 16)
 
-/* kappa, mean and variance by few nodes, for a search */
+/* kappa, mean and variance by few nodes, for a search and for Chernoff's bounds: p has no zero where y times the range
+ * of its means is below pi, and f_t grows by at most e^(bend y^2 / 2) */
 static inline int fp_window_glance(fp_contour_factor *factor, double t, double aim)
 {
     fp_contour_window *part = (fp_contour_window *)factor->pair;
     if (!part->quick || t > part->quick_t || (t < 0.125 * part->quick_t && !(part->quick_right < INFINITY))) {
-        const double y = sqrt(2.0 * aim / part->bend), step = fp_upper(2.0 * FP_PI * y / (2.0 * aim + 1.0));
+        const double y = fp_min(sqrt(2.0 * aim / part->bend), 2.6 / part->pair->range);
+        const double step = fp_upper(2.0 * FP_PI * y / (0.5 * part->bend * y * y + aim + 1.0));
         double farthest = 2.0 * t, left, right, unused;
         if (fp_window_range(part, farthest, 0.0, aim + 4.0, &unused, &right)) {
             farthest = t;
@@ -51,10 +53,15 @@ static inline int fp_window_glance(fp_contour_factor *factor, double t, double a
         fp_contour_one_sigma_nodes(part->pair, first, step, n, nodes, part->quick_log_p, part->quick_loss);
         for (int j = 0; j < n; j++)
             x[j] = part->side * ((first + j) * step - part->centre);
+        part->quick_p_error = part->quick_loss_error = 0.0;
+        for (int j = 0; j < n; j++)
+            part->quick_loss_error = fp_max(part->quick_loss_error, nodes->loss_error[j]);
         fp_window_selected.logs(n, x, part->cuts + part->above, part->cuts, part->cut, part->width,
                                 part->centre != 0.0, window, window_error);
-        for (int j = 0; j < n; j++)
+        for (int j = 0; j < n; j++) {
             part->quick_log_p[j] += fp_log(step) - FP_LOG_SQRT_2PI + window[j];
+            part->quick_p_error = fp_max(part->quick_p_error, nodes->log_p_error[j] + window_error[j]);
+        }
         const int lowest = part->side > 0.0 ? 0 : n - 1, highest = n - 1 - lowest;
         part->quick = n, part->quick_t = farthest, part->quick_end = part->quick_loss[highest];
         part->quick_left = fp_window_falls(part, x[lowest]) ? part->quick_log_p[lowest] - fp_log(step) : INFINITY;
@@ -70,7 +77,10 @@ static inline int fp_window_glance(fp_contour_factor *factor, double t, double a
                         + fp_exp(part->quick_right - (part->quick_t - t) * part->quick_end - top + 1e-6);
     factor->t = t, factor->kappa = top + fp_log(total), factor->mean = out[2] / total;
     factor->variance = fp_max(0.0, out[3] / total - factor->mean * factor->mean);
-    factor->kappa_error = (ends / total + 2.2 * fp_exp(-aim)) * 1.1 + FP_U * (n + 16.0 + 64.0 * fabs(top));
+    const double farthest_loss = fp_max(fabs(lowest), fabs(part->quick_end));
+    factor->kappa_error = (ends / total + 2.2 * fp_exp(-aim)) * 1.1
+                          + 1.01 * (part->quick_p_error + t * part->quick_loss_error)
+                          + FP_U * (n + 128.0 + 64.0 * fabs(top) + 16.0 * t * farthest_loss);
     return factor->kappa < INFINITY && factor->kappa_error < 1.0 ? 0 : 1;
 }
 
@@ -123,11 +133,12 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
         fp_window_selected.logs(n, x, part->cuts + part->above, part->cuts, part->cut, part->width,
                                 part->centre != 0.0, window, window_error);
     }
+    const double log_error = FP_U * (1.0 + 2.0 * fabs(fp_log(step)) + fabs(log_weight)); /* of log_weight */
     for (int j = 0; j < n; j++) {
         const double log_p = nodes->log_p[j] + log_weight;
-        nodes->log_p[j] = log_p;
+        nodes->log_p[j] = log_p, nodes->log_p_error[j] += log_error + FP_U * fabs(log_p);
         if (windowed) {
-            nodes->log_p[j] += window[j], nodes->log_p_error[j] += window_error[j];
+            nodes->log_p[j] += window[j], nodes->log_p_error[j] += window_error[j] + FP_U * fabs(nodes->log_p[j]);
             nodes->rest[j] = part->above ? 1.0 : -fp_expm1(window[j]);
         }
         nodes->spare[j] = log_p;
@@ -139,12 +150,13 @@ static inline int fp_window_build(fp_contour_factor *factor, double t, double w,
     const double rule = 2.2 * fp_exp(log_rule - nodes->log_total);
     nodes->quadrature += rule;
     nodes->masses += 5.0 * fp_exp(-aim);
+    factor->kappa_error += 1e-31 * (part->cuts + part->above); /* windows within 1e-19 of 1, to 4500 units of that */
     factor->kappa_error += 2.2 * rule + (part->above ? 0.0 : 5.0 * fp_exp(-aim) * (1.0 + nodes->second * t));
     return 0;
 }
 
-/* The shares of f_t in bumps, by the nodes of the last tilt. Nodes are at most 0.35 / sqrt(bend) apart: the sums
- * err by at most 2 e^-32 of the share, which the decay allows for. */
+/* The shares of f_t in bumps, by the nodes of the last tilt. The rule errs by 4e-12 of M(t) for any sum of bumps, which
+ * the decay allows for (docs/proofs/contour.md, theorem 2.18). */
 static inline void fp_window_bumps(fp_contour_window *part, const fp_contour_factor *factor)
 {
     const int stride = (int)(0.75 * FP_WINDOW_BUMP / part->size), least = part->points / (FP_WINDOW_BUMPS - 2) + 1;
@@ -188,7 +200,7 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
     }
     const double log_right = fp_log_add(part->log_tails, part->log_last);
     for (int s = 0; s < FP_WINDOW_SHIFTS; s++) {
-        const double y = part->shift[s], slower = w * (1.0 - 1e-13);
+        const double y = part->shift[s], slower = w * (1.0 - 2e-12);
         const double cost = 0.5 * y * y / (FP_WINDOW_BUMP * FP_WINDOW_BUMP);
         const double whole = 0.5 * y * y + cost - factor->nodes.log_total + 1e-9;
         const double edge = 0.5 * (part->bend - 1.0) * y * y;
@@ -209,8 +221,9 @@ static inline double fp_window_decay(const fp_contour_factor *factor, double w)
     double kept = 0.0;
     for (int i = 0; i < part->bumps; i++)
         kept += part->mass[i] - best[i];
-    const double masses = 1.1 * (factor->nodes.moved_weight + factor->nodes.quadrature); /* their error */
-    return fp_min(whole_best, fp_max(0.0, 1.0 - kept * (1.0 - 1e-12)) + 1e-13 + masses);
+    /* the error of masses, and of M(t) in what is less than them */
+    const double masses = 3.0 * (factor->nodes.moved_weight + factor->nodes.quadrature);
+    return fp_min(whole_best, fp_max(0.0, 1.0 - kept * (1.0 - 2e-12)) + 1e-11 + masses);
 }
 
 static const fp_contour_kind fp_contour_window_kind = {fp_window_build, fp_contour_nodes_moments, fp_window_decay};

@@ -3,7 +3,7 @@
  * Notation of fp_contour_windows_solver.h. Eight lanes hold points, so that every instruction set gives the same
  * bits; n is a multiple of eight.
  */
-/* bounds: tested by enclosures/test_rare_losses - rounding of windows, of angles and of sums over cells */
+/* bounds: proved - rounding of windows, of angles and of sums over cells, docs/proofs/contour.md, theorem 2.18 */
 
 /* log of the product of Phi((cut_i - x) / width_i), i < below, and of Phi((x - cut_i) / width_i), below <= i < m, with
  * its error. `inexact`: 1 where x is a rounded difference. */
@@ -18,9 +18,9 @@ static void FP_NAME(fp_window_logs)(int n, const double *restrict x, int m, int 
             const double sign = i < below ? 1.0 : -1.0, at = cut[i], inverse = 1.0 / width[i];
             FP_LANE_LOOP(k) {
                 const double u = sign * (at - x[b + k]) * inverse, inside = fp_log_ndtr(u);
-                const double part = u < 9.0 ? inside : 0.0, square = u < 9.0 ? u * u : 0.0;
-                sum[k] += part;
-                wrong[k] += 2.0 - 8.0 * part + 6.0 * square
+                const double square = u < 9.0 ? u * u : 0.0, near = -36.0 * inside, far = 22.0 - 4.0 * inside;
+                sum[k] += inside;
+                wrong[k] += 2.0 + (near < far ? near : far) + 6.0 * square - sum[k]
                             + inexact * (u < 9.0 ? 2.0 * fabs(x[b + k]) * inverse * (fabs(u) + 1.0) : 0.0);
             }
         }

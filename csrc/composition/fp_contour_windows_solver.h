@@ -23,7 +23,7 @@
  * a and b. phi is at most that at b. The cells end where log f_t falls at the rate x - (1 + t) D + sum of max(0, x -
  * b_j)/v_j^2 >= 1, which grows.
  */
-/* bounds: tested by enclosures/test_rare_losses - rounding of points and cells */
+/* bounds: proved - rounding of points and cells, docs/proofs/contour.md, theorem 2.18 */
 #ifndef FP_CONTOUR_WINDOWS_SOLVER_H
 #define FP_CONTOUR_WINDOWS_SOLVER_H
 
@@ -63,7 +63,7 @@ static inline void fp_contour_windows_select(void)
 }
 
 /* log(e^a + e^b); its rounding is at most FP_LOG_ADD of it */
-#define FP_LOG_ADD(x) (4.0 * FP_U * (1.0 + fabs(x)))
+#define FP_LOG_ADD(x) (6.0 * FP_U * (1.0 + fabs(x)))
 FP_INLINE double fp_log_add(double a, double b)
 {
     return a == -INFINITY ? b : b == -INFINITY ? a : fp_log_sum(a, b);
@@ -90,6 +90,7 @@ typedef struct {
      * lies beyond them, of f_t for t = 0 and for quick_t. */
     int quick, quick_capacity;
     double quick_t, *quick_log_p, *quick_loss, quick_left, quick_right, quick_end;
+    double quick_p_error, quick_loss_error; /* the largest errors of log p with the window, and of losses */
 } fp_contour_window;
 
 /* The loss at x, and its derivative */
@@ -212,7 +213,7 @@ FP_INLINE int fp_window_falls(const fp_contour_window *part, double x)
     double outwards = 0.0;
     if (part->above)
         outwards = fp_max(0.0, part->cut[part->cuts] - x) / (part->width[part->cuts] * part->width[part->cuts]);
-    return outwards - x >= 1.0;
+    return outwards - x >= 1.001;
 }
 
 /* Cells that bound f_t beyond x >= 0, as far as a rate of fall is proved and f_t e^(w D shift) is small; log of the
@@ -235,13 +236,13 @@ static inline double fp_window_beyond(fp_contour_window *part, double t, double 
             const double at = k ? end : x;
             const double loss = range * (at + range) < FP_LARGEST_EXPONENT
                                     ? fp_window_loss(part, at, &slope)
-                                    : range * at + 2.0 * fabs(part->pair->g.apart);
-            at_ends[k] = part->log_q - FP_LOG_SQRT_2PI + (1.0 + t) * (loss + 1e-14 * fabs(loss))
+                                    : range * at + 1.001 * fabs(part->pair->g.apart) * fp_exp(-part->log_q);
+            at_ends[k] = part->log_q - FP_LOG_SQRT_2PI + (1.0 + t) * (loss + 1e-12 * (1.0 + fabs(loss)))
                          + middle * (0.5 * middle - at) + 1e-14 * (middle * middle + middle * at)
                          + window * (1.0 - 1e-13) - k * fall * size * (1.0 - 1e-14) + 1e-9;
         }
         start = i ? start : at_ends[0];
-        if (x - (1.0 + t) * range + fall >= 1.0 && (!(w_range > 0.0) || at_ends[0] + w_range < start - 60.0)) {
+        if (x - (1.0 + t) * range + fall >= 1.001 && (!(w_range > 0.0) || at_ends[0] + w_range < start - 60.0)) {
             part->log_last = at_ends[0];
             break;
         }
@@ -250,7 +251,7 @@ static inline double fp_window_beyond(fp_contour_window *part, double t, double 
         sum = fp_log_add(sum, cell);
         x = end;
     }
-    return sum;
+    return sum > -INFINITY ? sum + 1e-12 + 1e-13 * fabs(sum) : sum;
 }
 
 /* Cells of f_t, with phi at their ends. Returns 0, -1 without memory, 1 where there would be too many. */
@@ -313,7 +314,7 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
     for (int j = 0; j < n; j++) {
         const double tilted = t * loss[j];
         part->log_value[j] = log_p[j] + tilted + window[j] - FP_LOG_SQRT_2PI + p_error[j] + t * loss_error[j]
-                             + window_error[j] + 4.0 * FP_U * (fabs(log_p[j]) + fabs(tilted) + fabs(window[j]));
+                             + window_error[j] + 16.0 * FP_U * (1.0 + fabs(log_p[j]) + fabs(tilted) + fabs(window[j]));
     }
     const double log_size = fp_log(size) + 1e-9;
     for (int j = 0; j + 1 < n; j++) {
@@ -327,7 +328,8 @@ static inline int fp_window_cells(fp_contour_window *part, double t, double w, d
         }
         const double furthest = fp_max(fabs(x[j]), fabs(x[j + 1])), pull = (1.0 + t) * slope[j + 1] * (1.0 + 1e-12);
         const double most = (x[j] < 0.0 ? furthest + pull : fp_max(furthest, pull)) + outwards;
-        part->log_cell[j] = fp_max(part->log_value[j], part->log_value[j + 1]) + 0.5 * most * size + log_size;
+        const double height = fp_max(part->log_value[j], part->log_value[j + 1]);
+        part->log_cell[j] = height + 1e-14 * fabs(height) + 0.5 * most * size + log_size;
     }
     part->log_cell[n - 1] = -1e300;
     part->log_left = fp_window_falls(part, x[0]) ? part->log_value[0] : INFINITY;
@@ -350,7 +352,7 @@ static inline double fp_window_integral(const fp_contour_window *part, int shift
 {
     const double *phi = part->phi + shift * part->capacity, *grown = part->grown + shift * part->capacity;
     const double y = part->shift[shift], whole = 0.5 * y * y, edge = 0.5 * part->bend * y * y;
-    const double faster = w * (1.0 + 1e-13), turned = faster * part->pair->range * y;
+    const double faster = w * (1.0 + 2e-12), turned = faster * part->pair->range * y;
     const double inside = fp_window_selected.log_sum(part->points, part->log_cell, phi + 1, grown, faster);
     const double left = part->log_left + faster * phi[0] + fp_window_left_edge(part, shift) + whole;
     double ends = part->log_last + turned;
@@ -358,7 +360,7 @@ static inline double fp_window_integral(const fp_contour_window *part, int shift
         const double at = part->tail_phi[shift * FP_WINDOW_TAILS + i];
         ends = fp_log_add(ends, part->log_tail[i] + (at >= 0.0 ? fp_min(faster * at, turned) : turned));
     }
-    return fp_log_add(inside + whole + 1e-9, fp_log_add(ends + edge, left) + 1e-9);
+    return fp_log_add(inside + whole + 1e-9, fp_log_add(ends + edge, left) + 1e-9 + 1e-13 * fabs(ends));
 }
 
 #endif

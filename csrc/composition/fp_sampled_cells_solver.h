@@ -17,7 +17,7 @@
  * Epsilon of the worse direction is the larger of both epsilons. A direction whose Chernoff bound is below the other's
  * lower bound is not summed.
  */
-/* bounds: tested by enclosures/test_composition_tables - rounding of levels and of exponents */
+/* bounds: proved - rounding of levels and of exponents, docs/proofs/sampled_tables.md, theorems 11.1 and 11.2 */
 #ifndef FP_SAMPLED_CELLS_SOLVER_H
 #define FP_SAMPLED_CELLS_SOLVER_H
 
@@ -178,7 +178,8 @@ static inline int fp_cell_log_delta(fp_cell_side *side, double epsilon, fp_conto
         return status;
     if (before < 0.0)
         above.upper = fp_log(fp_exp(fp_min(above.upper, 0.0)) - before) + 8.0 * FP_U * (1.0 + fabs(above.upper));
-    out->lower -= s, out->upper = fp_min(above.upper + s, 0.0);
+    out->lower -= s + 4.0 * FP_U * fabs(out->lower);
+    out->upper = fp_min(above.upper + s + 4.0 * FP_U * fabs(above.upper), 0.0);
     out->lower = fp_min(out->lower, out->upper);
     out->value = fp_max(out->lower, fp_min(0.5 * above.value + 0.5 * out->value, out->upper));
     return 0;
@@ -216,7 +217,7 @@ static inline int fp_cell_guess(fp_cell_side *side, double target, double *epsil
 static inline int fp_cell_epsilon(fp_cell_side *side, double target, double rounding, fp_contour_answer *out,
                                   fp_stop_token *stop)
 {
-    const double low = target - rounding, high = target + rounding;
+    const double unit = FP_U * fabs(target), low = target - (rounding + unit), high = target + (rounding + unit);
     const double end = (side->factor.count * side->largest + side->slack) * (1.0 + 4.0 * FP_U);
     double epsilon, slope, most, former = NAN, before = NAN, reach = 0.0;
     fp_contour_answer answer;

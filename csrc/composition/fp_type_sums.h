@@ -15,11 +15,12 @@
  *     d' = d e^(-(theta + 1) s) + t e^(-theta s) (1 - e^-s),
  * in which all terms are positive: one pass over the a and the b in order suffices, and nothing cancels. Short steps
  * add expm1 of small numbers to double-doubles, so that the errors do not grow with the number of points; they are
- * added up beside the sums.
+ * added up beside the sums, in units whose count is docs/proofs/sampled_tables.md, theorem 11.8. Near theta = -1 the
+ * step of r is small, and not the sum of those of the factors: it is an expm1 by itself.
  *
  * log n!: a product below 32, Stirling's series with an error below its first term left out, 2e-22, from there on.
  */
-/* bounds: tested by enclosures/test_atom_sums - roundings of sums over types, in units of 2^-53, tracked beside them */
+/* bounds: proved - log(2 pi) / 2 less its leading part, to 2^-109; the errors of sums over types are theorem 11.8 */
 #ifndef FP_TYPE_SUMS_H
 #define FP_TYPE_SUMS_H
 
@@ -78,10 +79,14 @@ typedef struct {
     double d_error, t_error, r_error;
 } fp_type_state;
 
-/* x falls by s >= 0. fade = expm1(-theta s), fall = expm1(-s); theta >= -1, below 0 for the tail alone */
-FP_INLINE void fp_type_step(fp_type_state *z, double s, double theta, double fade, double fall)
+/* bound: proved - relative error of one step or one pair: 12 units of 2^-53 by theorem 11.8, and the products with s */
+#define FP_TYPE_ROUNDING (13.0 * FP_U)
+
+/* x falls by s >= 0. fade = expm1(-theta s), fall = expm1(-s), both = expm1(-(theta + 1) s); theta >= -1, below 0 for
+ * the tail alone */
+FP_INLINE void fp_type_step(fp_type_state *z, double s, double theta, double fade, double fall, double both)
 {
-    const double unit = 0x1p-51, kept = 1.0 + fade, both = fade + fall + fade * fall; /* 4 units each */
+    const double unit = FP_TYPE_ROUNDING, kept = 1.0 + fade;
     const double gain = z->t.hi * kept * -fall;
     if ((theta + 1.0) * s < 0.5 && s < 0.5) {
         z->d_error += z->d_error * both - z->t_error * kept * fall + unit * (gain - z->d.hi * both);
@@ -111,16 +116,16 @@ static inline void fp_type_pairs(ptrdiff_t a_size, const double *a_hi, const dou
     fp_type_state z = {{0.0, 0.0}, {0.0, 0.0}, {0.0, 0.0}, 0.0, 0.0, 0.0};
     ptrdiff_t j = b_size; /* the least b that is counted */
     double step = b_step, fade = fp_expm1(-theta * step), fall = fp_expm1(-step);
+    double both = fp_expm1(-(theta + 1.0) * step);
     for (ptrdiff_t i = 0; i < a_size; i++) {
         const fp_dd x = fp_dd_sub(epsilon, fp_dd_make(a_hi[i], a_lo[i]));
         for (; j > 0 && fp_dd_gt(fp_dd_make(b_hi[j - 1], b_lo[j - 1]), x); j--) {
             if (j < b_size) {
                 if (!(b_step > 0.0)) {
-                    step = (b_hi[j] - b_hi[j - 1]) + (b_lo[j] - b_lo[j - 1]);
-                    fade = fp_expm1(-theta * step);
-                    fall = fp_expm1(-step);
+                    step = fp_dd_double(fp_dd_sub(fp_dd_make(b_hi[j], b_lo[j]), fp_dd_make(b_hi[j - 1], b_lo[j - 1])));
+                    fade = fp_expm1(-theta * step), fall = fp_expm1(-step), both = fp_expm1(-(theta + 1.0) * step);
                 }
-                fp_type_step(&z, step, theta, fade, fall);
+                fp_type_step(&z, step, theta, fade, fall, both);
             }
             z.t = fp_dd_add_d(z.t, b_weight[j - 1]);
             z.r = fp_dd_add_d(z.r, b_weight[j - 1]);
@@ -129,8 +134,8 @@ static inline void fp_type_pairs(ptrdiff_t a_size, const double *a_hi, const dou
             continue;
         const double s = fp_dd_double(fp_dd_sub(fp_dd_make(b_hi[j], b_lo[j]), x));
         const double slow = fp_exp(-theta * s), fast = fp_exp(-(theta + 1.0) * s), up = -fp_expm1(-s);
-        const double slow_error = 0x1p-50 * (1.0 + fabs(theta) * s); /* 8 units */
-        const double fast_error = slow_error + 0x1p-50 * s;
+        const double slow_error = FP_TYPE_ROUNDING * (1.0 + fabs(theta) * s);
+        const double fast_error = slow_error + FP_TYPE_ROUNDING * s;
         const double decayed = z.d.hi * fast, gained = z.t.hi * slow * up, d = decayed + gained, r = z.r.hi * fast;
         const double d_error = z.d_error * fast + z.t_error * slow * up + fast_error * decayed + slow_error * gained;
         const double w = a_weight[i];

@@ -133,7 +133,7 @@ class _TiltedTable:
             beyond = result if e == 0.0 else self.sums(far)
             low = (beyond.tail - beyond.tail_error) * (1.0 - 4.0 * e)
             high = (result.tail + result.tail_error) * (1.0 + 8.0 * e)
-        wide = math.log1p(2.0 * self.weight_error)
+        wide = math.log1p(2.0 * self.weight_error) + abs(self.theta) * self.loss_error  # weights have e^(theta loss)
         lower = upper = -math.inf
         if low > 0.0:
             lower = sum_below(math.log(low) - wide, self.log_scale - Fraction(self.theta) * far)

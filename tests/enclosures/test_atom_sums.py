@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import exp, mpf
+from mpmath import exp, fsum, mpf, workprec
 
 from fastpriv.composition import atom_sums
 from fastpriv.composition.atom_sums import atom_bounds
 from fastpriv.composition.common_grids import grid_bounds
+from fastpriv.kernels import _type_sums
 from fastpriv.pairs.discrete_pairs import DiscretePair
 from fastpriv.pairs.tilted_transforms import log_mass_at_infinity
 from oracles.composition import binomial_log_delta, delta_of_atoms
@@ -150,6 +151,22 @@ def test_levels_share_a_tilt_and_do_not_change_the_answer():
     width = (together.upper - together.lower)[together.upper > -math.inf]
     assert width.max() <= 1e-11
     assert (np.diff(together.value) <= 0.0).all()
+
+
+@pytest.mark.parametrize("theta", [-0.999, -0.5, 0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("step", [0.01, 0.3, 1.4])
+def test_roundings_of_the_kernel_are_tracked(theta, step):
+    """Near theta = -1 a step of the tail is the difference of two larger ones."""
+    weights, losses = np.random.default_rng(0).random(300), np.arange(1, 301) * step
+    zero = np.zeros(1)
+    delta, delta_error, tail, tail_error = _type_sums.pairs(
+        zero, zero, np.ones(1), losses, np.zeros(300), weights, (0.0, 0.0), theta)
+    with workprec(120):
+        parts = [(mpf(w) * exp(-mpf(theta) * mpf(x)), exp(-mpf(x))) for w, x in zip(weights, losses, strict=True)]
+        if theta >= 0.0:
+            assert abs(delta - fsum(t * (1 - fall) for t, fall in parts)) <= delta_error
+            assert delta_error <= 3e-15 * (1.0 + 300 * step) * delta
+        assert abs(tail - fsum(t * fall for t, fall in parts)) <= tail_error <= 3e-15 * (1.0 + 300 * step) * tail
 
 
 def test_an_atom_at_epsilon_itself():

@@ -217,8 +217,23 @@ CASES = {
             const long double b2 = fabsl(2.0L * (sine * cosine) - 2.0L * t * u) / size;
             worst = a2 > worst ? a2 : worst, worst = b2 > worst ? b2 : worst;
         }}
-        printf(" %d", worst < 5.0L * 0x1p-53L);""",
-        [0, math.log(DELTA), math.log(DELTA), 1, 0, 0, 1, 1], 1e-12,
+        printf(" %d", worst < 5.0L * 0x1p-53L);
+        worst = 0.0L; /* relative error of e^u - 1 - u */
+        for (double u = -3.0; u < 3.0; u += 0x1.23p-8) {{
+            const long double excess_of_exp = expm1l((long double)u) - u;
+            worst = fmaxl(worst, fabsl(fp_exp_excess(u) - excess_of_exp) / excess_of_exp);
+        }}
+        printf(" %d", worst < 13.0L * 0x1p-53L);
+        /* log M(t) by the few nodes of a search, which Chernoff's bounds need: p has zeros pi / 3 from the line */
+        const double rare[] = {{0.9, 0.1}}, apart[] = {{0.0, 3.0}}, unit[] = {{1.0, 1.0}};
+        fp_contour_one_sigma_make(&nodes, 2, rare, apart, unit, 1, &w, &q, &p, excess);
+        fp_contour_one_sigma_factor(factor, &nodes, 1.0);
+        static fp_contour_window part = {{.side = 1.0, .bend = 1.0, .means = 2, .mean = {{0.0, 3.0}}}};
+        part.weight[0] = rare[0], part.weight[1] = rare[1], part.pair = &nodes;
+        factor[1] = *factor, factor[1].pair = &part, factor[1].nodes.capacity = 0, factor[1].nodes.block = NULL;
+        printf(" %d", fp_contour_build(factor, 0.3, 0.0, 46.0) + fp_window_glance(factor + 1, 0.3, 20.0));
+        printf(" %d", fabs(factor[0].kappa - factor[1].kappa) < factor[0].kappa_error + factor[1].kappa_error);""",
+        [0, math.log(DELTA), math.log(DELTA), 1, 0, 0, 1, 1, 1, 0, 1], 1e-12,
     ),
     # Cells of 3000 releases of sigma 2 at the rate 0.01, as "remove" of tests/oracles/contours.py
     "composition/fp_sampled_cells_solver.h": (
