@@ -3,8 +3,8 @@
 Notation: k secrets, e = epsilon; n secrets, m releases.
 """
 
-# bounds: tested by enclosures/test_channels, enclosures/test_channel_notions - rounding of the logs of both
-#    probabilities
+# bounds: proved - rounding of the logs of both probabilities of randomised response of two values: theorem 7.8 of
+#    docs/proofs/finite_capacity.md
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RandomizedResponse(AnyChannel):
         """Log of k times the probability of the truth: the log ratio to a uniform guess."""
         if self.epsilon > 700 or self.k > 2**1000:
             return self.log_truth + math.log(self.k)
-        return -log_mixture(1.0 / self.k, -self.epsilon)
+        return -log_mixture(1.0 / self.k, (self.k - 1) / self.k, -self.epsilon)
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         rows = np.full((stop - start, self.k), self.log_truth - self.epsilon)
@@ -214,12 +214,12 @@ def validated_epsilon(epsilon: float) -> float:
     return validate.scalar("epsilon", epsilon, "at least 0", lambda e: e >= 0)
 
 
-def log_mixture(weight: float, exponent: float) -> float:
-    """log(w + (1 - w) e^x) of the weight w for exponents x < 0, log(1 - w + w e^x) for the others."""
-    if exponent < 0:
-        change = (1.0 - weight) * math.expm1(exponent)
-        return math.log1p(change) if change > -0.5 else math.log(weight + (1.0 - weight) * math.exp(exponent))
-    return math.log1p(weight * math.expm1(exponent)) if exponent < 700 else exponent + math.log(weight)
+def log_mixture(weight: float, complement: float, exponent: float) -> float:
+    """log(w + v e^x) of the weight w and its complement v = 1 - w for exponents x < 0, log(v + w e^x) for the others."""
+    change = complement * math.expm1(exponent) if exponent < 0 else weight * math.expm1(min(exponent, 700.0))
+    if change > -0.5 and exponent < 700:
+        return math.log1p(change)
+    return float(np.logaddexp(math.log(weight) + max(exponent, 0.0), math.log(complement) + min(exponent, 0.0)))
 
 
 def _random_below(bound: int, generator: np.random.Generator) -> int:
