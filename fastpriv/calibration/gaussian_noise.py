@@ -13,9 +13,9 @@ KL(P_x || P_M), falls from -log min prior like max (x - mean)^2 / (2 sigma^2). W
 of the peak-power Gaussian channel, whose solver has its own inverse.
 """
 
-# bounds: proved - rounding of targets and units, counted beside them; relative error of a sigma in closed form: that of
-#    the kernel (csrc/gauss/fp_gauss_inverse.h), 1e-13 and 4e-15 of |log delta|, and three roundings; the rest are limits
-#    of rtol
+# bounds: proved - rounding of targets and units, counted beside them; relative error of a sigma in closed form: that
+#    of the kernel (csrc/gauss/fp_gauss_inverse.h), 1e-13 and 4e-15 of |log delta|, and three roundings; the rest are
+#    limits of rtol
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ epsilon, but e^epsilon does not, nor the weights a^m e^(-a (j + m - v)) of Q wit
 move of epsilon, the rounding of 2 a (V - v), of the same size, and that of k log a and k a besides.
 """
 
-# bounds: proved - roundings of logarithms and sums, and moves of epsilon: theorem 11.10 of docs/proofs/sampled_tables.md
+# bounds: proved - roundings of logarithms and sums, and moves of epsilon: theorem 11.10 of
+#    docs/proofs/sampled_tables.md
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ _LARGEST_RATIO = 16.0  # of shift and scale: beyond it the exponential needs mor
 _MOST_BETWEEN = 160  # losses between the extremes in one term
 _MOST_TERMS = 2_000_000  # 0.2 s
 _NODES_BEYOND = 16  # nodes beside those that B_m needs, and one for each unit of a
-# bound: proved - relative rounding of a term, for each step of B_m and of the recursion in V, and besides, times 1 + a / 4
+# bound: proved - relative rounding of a term, for each step of B_m and of the recursion in V, and besides, times
+#    1 + a / 4
 _STEP_ERROR, _TERM_ERROR = 12 * UNIT_ROUNDOFF, 64 * UNIT_ROUNDOFF
 _LEAST = -570.0  # logarithms of integrals below it may have underflown
 

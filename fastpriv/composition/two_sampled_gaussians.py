@@ -46,8 +46,8 @@ both sides of x_0 continue each other: a split at another point, e away, lowers 
 e^epsilon phi| between both, at most a_1 e^2 times the largest p_1 there.
 """
 
-# bounds: proved - roundings of integrands and sums: theorem 11.11 of docs/proofs/sampled_tables.md; truncation is proved
-#    above
+# bounds: proved - roundings of integrands and sums: theorem 11.11 of docs/proofs/sampled_tables.md; truncation is
+#    proved above
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class _ReleaseIntegrand:
     def log_terms(
         self, x: FloatArray, x_error: FloatArray, level: FloatArray, kind: Any
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Logarithm of the integrand, its error, at x that are within ``x_error`` of what is meant, and a bound of log V."""
+        """Logarithm of the integrand and its error, at x within ``x_error`` of what is meant, and a bound of log V."""
         g, d, v, excess = self.odds(x, level, kind)
         log_value, rising = self.log_value(v, excess, kind), kind == _RISING
         u, size = UNIT_ROUNDOFF, np.abs(self.a * x)

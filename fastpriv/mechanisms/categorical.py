@@ -215,7 +215,7 @@ def validated_epsilon(epsilon: float) -> float:
 
 
 def log_mixture(weight: float, complement: float, exponent: float) -> float:
-    """log(w + v e^x) of the weight w and its complement v = 1 - w for exponents x < 0, log(v + w e^x) for the others."""
+    """log(w + v e^x) of the weight w and its complement v = 1 - w for exponents x < 0, else log(v + w e^x)."""
     change = complement * math.expm1(exponent) if exponent < 0 else weight * math.expm1(min(exponent, 700.0))
     if change > -0.5 and exponent < 700:
         return math.log1p(change)

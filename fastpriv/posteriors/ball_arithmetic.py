@@ -1,8 +1,8 @@
 """Ball arithmetic: numbers with a radius, so that every formula written with them bounds its own rounding.
 
 Notation: a ball has a midpoint m and a radius r >= 0; the number that it stands for lies in [m - r, m + r]. u = 2^-53.
-Sums, products and quotients of doubles are right to u; exp, expm1, log and log1p are those of ``special``, right to 8 u.
-A radius is itself a sum of few rounded terms, covered by the factor 1 + 2^-40.
+Sums, products and quotients of doubles are right to u; exp, expm1, log and log1p are those of ``special``, right to
+8 u. A radius is itself a sum of few rounded terms, covered by the factor 1 + 2^-40.
 """
 
 # bounds: proved - roundings of each operation, counted beside it; series by their next term
@@ -17,7 +17,7 @@ import numpy as np
 from .. import special
 from ..base.numerics import LOG_2, UNIT_ROUNDOFF, two_sum
 
-# bound: proved - relative error of exp, expm1, log and log1p of ``special``: at most 2.51 ulps, which tools/proofs proves
+# bound: proved - relative error of exp, expm1, log and log1p of ``special``: at most 2.51 ulps, by tools/proofs
 _LIBRARY = 8 * UNIT_ROUNDOFF
 # bound: proved - rounding of a radius, a sum of fewer than 2^12 terms
 _RADIUS_ROUNDING = 1.0 + 2.0**-40

@@ -329,4 +329,5 @@ def test_subnormal_sigmas_have_a_bound_below():
     sigma = calibration.sigma_from_ldp(1.0, 1e-5, span)
     unit = calibration.sigma_from_ldp(1.0, 1e-5, 1.0)
     least, most = (Fraction(end) * Fraction(span) for end in (unit.lower, unit.upper))
-    assert Fraction(sigma.lower) <= least and most <= Fraction(sigma.upper)
+    assert Fraction(sigma.lower) <= least
+    assert most <= Fraction(sigma.upper)
