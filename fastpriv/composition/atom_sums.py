@@ -387,10 +387,7 @@ def _two_sides(atoms: _Atoms, theta: float, budget: float) -> _TiltedTable | Non
 def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:
     """Any steps: two independent sums, whose types are listed."""
     wholes = [(entry, entry.draws) for entry in atoms]
-    halves = [
-        [(atom, atom.draws // 2) for atom in atoms],
-        [(element, element.draws - element.draws // 2) for element in atoms],
-    ]
+    halves = [[(atom, atom.draws // 2) for atom in atoms], [(entry, (entry.draws + 1) // 2) for entry in atoms]]
     wide = sorted(wholes, key=lambda part: -_number_of_types(*part))
     plans = [halves, _balanced(wide), _balanced([(wide[0][0], wide[0][1] // 2),
              (wide[0][0], wide[0][1] - wide[0][1] // 2), *wide[1:]])]
@@ -409,14 +406,11 @@ def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedT
         distributions.append(distribution)
     arrays = [array for distribution in distributions for array in (*_parts(distribution.losses), distribution.weights)]
     sums = lambda level: _CurveSums(*_type_sums.pairs(*arrays, pair(level), theta))
-    weight_error, loss_error = (
-        sum(distribution.weight_error for distribution in distributions) + 1e-15,
-        sum(distribution.loss_error for distribution in distributions),
-    )
+    weight_error = sum(distribution.weight_error for distribution in distributions) + 1e-15
+    loss_error = sum(distribution.loss_error for distribution in distributions)
     size = sum(distribution.weights.size for distribution in distributions)
-    if loss_error > 0.5:  # theorem 11.9 needs less
-        return None
-    return _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
+    table = _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
+    return table if loss_error <= 0.5 else None  # theorem 11.9 needs no more
 
 
 def _balanced(parts: Sequence[tuple[_Atoms, int]]) -> list[list[tuple[_Atoms, int]]]:

@@ -133,12 +133,8 @@ class RandomizedResponse(AnyChannel):
         if self.k == 2:
             error = 8 * UNIT_ROUNDOFF * abs(truth) + 2 * UNIT_ROUNDOFF * abs(lie) if self.epsilon < math.inf else 0.0
             return (RowPair([truth, lie], [lie, truth], [self.epsilon, -self.epsilon], [error] * 2, [0.0] * 2),)
-        remainder = lie + math.log(self.k - 2)
-        return (
-            RowPair(
-                [truth, lie, remainder], [lie, truth, remainder], [self.epsilon, -self.epsilon, 0.0], None, [0.0] * 3
-            ),
-        )
+        remainder, ratios = lie + math.log(self.k - 2), [self.epsilon, -self.epsilon, 0.0]
+        return (RowPair([truth, lie, remainder], [lie, truth, remainder], ratios, None, [0.0] * 3),)
 
     def __repr__(self) -> str:
         return f"RandomizedResponse({self.k}, {self.epsilon!r})"

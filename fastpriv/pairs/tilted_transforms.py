@@ -285,10 +285,7 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
     if first > low_end:
         outside += _tail(below, (1 - first) * interval)
     shared: dict[str, Any] = {
-        "theta": theta,
-        "interval": interval,
-        "log_mass": log_mass,
-        "centre": centre,
+        "theta": theta, "interval": interval, "log_mass": log_mass, "centre": centre,
         "relative_error": math.expm1(relative * _OUTWARD),
         "largest_exponent": (largest + abs(theta) * abs(centre) * interval) * (1.0 + len(masses) / 8),
     }

@@ -235,8 +235,7 @@ def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> d
     ratio_error = [1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * abs(y)) for y in (up, down)]
     estimates = {
         "log_evidence": bounded(evidence, ev_error, -math.inf, math.inf),
-        "kl": bounded(kl, kl_error, 0.0, most),
-        "js": bounded(sums.js, js_error, 0.0, LOG_2_ABOVE),
+        "kl": bounded(kl, kl_error, 0.0, most), "js": bounded(sums.js, js_error, 0.0, LOG_2_ABOVE),
         "max_log_ratio": bounded(up, ratio_error[0], 0.0, most),
     }
     if down == -math.inf:
