@@ -279,8 +279,8 @@ def _log_bounds(
 ) -> LogBounds:
     lower, upper = bounds
     if infinite[1] > -math.inf:
-        lower = next_below(np.logaddexp(lower, infinite[0]) - 6 * UNIT_ROUNDOFF, 4)
-        upper = next_above(np.logaddexp(upper, infinite[1]) + 6 * UNIT_ROUNDOFF, 4)
+        lower = next_below(np.logaddexp(lower, infinite[0]) - 6 * UNIT_ROUNDOFF * np.isfinite(lower), 4)
+        upper = next_above(np.logaddexp(upper, infinite[1]) + 6 * UNIT_ROUNDOFF * np.isfinite(upper), 4)
     lower, upper = np.minimum(lower, 0.0), np.minimum(upper, 0.0)
     return LogBounds.of_bounds(lower, upper, {"types": size}, method)
 

@@ -117,9 +117,9 @@ def composed_log_bounds(
         infinite = log_mass_at_infinity([(loss.infinity_mass, count) for loss, count in losses])
         with np.errstate(invalid="ignore"):
             if infinite[0] > -math.inf:
-                lower = next_below(np.logaddexp(lower, infinite[0]) - 6 * UNIT_ROUNDOFF, 4)
+                lower = next_below(np.logaddexp(lower, infinite[0]) - 6 * UNIT_ROUNDOFF * np.isfinite(lower), 4)
             if infinite[1] > -math.inf:
-                upper = next_above(np.logaddexp(upper, infinite[1]) + 6 * UNIT_ROUNDOFF, 4)
+                upper = next_above(np.logaddexp(upper, infinite[1]) + 6 * UNIT_ROUNDOFF * np.isfinite(upper), 4)
     return np.minimum(lower, 0.0), np.minimum(upper, 0.0), cost
 
 
