@@ -23,7 +23,7 @@
  * block has the same bits on one instruction set, and its sums are right to 2^-46 (FP_TILE / 8 + 16 roundings at most,
  * and those of FMA where the machine has it).
  */
-/* bounds: proved - e^x and e^-x together, and series near 0 by their next term: docs/proofs/posteriors.md, lemma 10.6 */
+/* bounds: proved - e^x and e^-x together, and series near 0 by their next term: docs/proofs/posteriors.md, theorem 10.6 */
 #ifndef FP_POSTERIOR_H
 #define FP_POSTERIOR_H
 
