@@ -253,3 +253,12 @@ def test_default_rows_and_dense_channels_agree():
         one, two = channel.extreme_log_ratios(prior), dense.extreme_log_ratios(prior)
         got = one.ldp_epsilon, one.xi_plus, one.xi_minus
         assert got == pytest.approx((two.ldp_epsilon, two.xi_plus, two.xi_minus))
+
+
+def test_exponential_mechanism_of_large_scores_that_differ_little():
+    """The products of scores near 10^10 with epsilon are off by 10^-7; those of their differences are not."""
+    scores, level = [[1e10, 1e10 + 1.0], [1e10 + 3.0, 1e10]], mpf(0.3) / 2
+    odds = [exp(level * (mpf(row[1]) - mpf(row[0]))) for row in scores]
+    ratios = [log((1 + odds[1]) / (1 + odds[0])), log((1 + odds[1]) / (1 + odds[0])) + log(odds[0] / odds[1])]
+    got, right = ExponentialMechanism(scores, 0.3, 1.0).extreme_log_ratios(), max(abs(x) for x in ratios)
+    assert abs(got.ldp_epsilon - right) <= got.rounding * right + got.error <= 1e-13
