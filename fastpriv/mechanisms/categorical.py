@@ -157,7 +157,8 @@ class ExponentialMechanism(AnyChannel):
     -----
     Rows are computed on demand from the stored scores.
 
-    **Accuracy** logs of entries within 2e-15 of the largest of their row, and 2e-15; ``tests/enclosures/test_channels.py``.
+    **Accuracy** logs of entries within 2e-15 of the largest of their row, and 2e-15;
+    ``tests/enclosures/test_channels.py``.
 
     Source: McSherry and Talwar 2007.
 
