@@ -88,7 +88,7 @@ enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_BALL = 4, F
  * fitted to the solver's capacities; the bounds do without it */
 #define FP_AWGN_EMPIRICAL 3.98160794705
 #define FP_AWGN_LOG_2_PI_E 2.83787706640934548356 /* twice the entropy of a standard normal variable, in nats */
-/* bound: tested by kernels/test_bound_constants - rounding of the closed bounds, relative to them and to d */
+/* bound: proved - docs/proofs/roundings.md, 13.20: rounding of the closed bounds, relative to them and to d */
 #define FP_AWGN_CLOSED_ERROR 1e-13
 
 /* A problem, its quadrature grid and its tables; rows of a table are radii, columns are nodes. */

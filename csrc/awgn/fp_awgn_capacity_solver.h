@@ -15,8 +15,7 @@
  *   d = 1 and b = 0, without that loss (McKellips 2004): C <= log(1 + 2 R / sqrt(2 pi e)).
  *
  * No include guard: fp_awgn_solver.h includes this, once per instruction set. */
-/* bounds: tested by kernels/test_bound_constants, enclosures/test_awgn_capacity - rounding of R^2 / 2 and of the
- * logarithm of the volume */
+/* bounds: proved - docs/proofs/roundings.md, 13.20: rounding of R^2 / 2 and of the logarithm of the volume */
 
 /* log(1 + e^x) */
 static double FP_NAME(fp_awgn_log1pexp)(double x) { return x < 700.0 ? log1p(exp(x)) : x; }

@@ -46,7 +46,7 @@ class CertifiedAccountant(PrivacyAccountant):  # type: ignore[misc]
     Equal events are counted, not kept: a loop that composes one event in every step of a training costs what one call
     with ``count`` costs. Checks (``supports``) change nothing.
 
-    **Accuracy** that of ``compose``; ``tests/surfaces/test_sockets.py`` holds it against dp_accounting's own.
+    **Accuracy** that of ``compose``; ``tests/surfaces/test_hosts.py`` holds it against dp_accounting's own.
 
     Source: dp_accounting, privacy_accountant (version 0.6.0).
 

@@ -20,7 +20,7 @@ class FlowerAccountant(RdpAccountant):  # type: ignore[misc]
     ``REPLACE_ONE`` is twice the clipping norm; noise over the clipping norm, which its strategies add, is half as much
     noise. Here multipliers are over ONE contribution, so that epsilon under ``REPLACE_ONE`` is larger.
 
-    **Accuracy** that of ``compose``; ``tests/surfaces/test_sockets.py``.
+    **Accuracy** that of ``compose``; ``tests/surfaces/test_hosts.py``.
 
     Source: flwr, supercore.privacy_accounting (version 1.42.0).
 

@@ -32,7 +32,7 @@ class OpacusAccountant(IAccountant):  # type: ignore[misc]
     ``get_noise_multiplier`` of Opacus bisects to within ``epsilon_tolerance`` (0.01) of the target;
     ``fastpriv.composition.least_sigma`` gives the least noise with a proof, in fewer evaluations.
 
-    **Accuracy** that of ``compose``; ``tests/surfaces/test_sockets.py``.
+    **Accuracy** that of ``compose``; ``tests/surfaces/test_hosts.py``.
 
     Source: Opacus, accountants (version 1.6.0).
 

@@ -29,7 +29,7 @@ class PflAccountant(PrivacyAccountant):  # type: ignore[misc]
 
     Notes
     -----
-    **Accuracy** that of ``compose`` and ``least_sigma``; ``tests/surfaces/test_sockets.py``.
+    **Accuracy** that of ``compose`` and ``least_sigma``; ``tests/surfaces/test_hosts.py``.
 
     Source: pfl-research, pfl.privacy.privacy_accountant (version 0.6.0).
 

@@ -41,7 +41,7 @@ def riskcal_evaluator(
 
     Notes
     -----
-    **Accuracy** that of ``advantage``, ``trade_off_curve`` and ``compose``; ``tests/surfaces/test_sockets.py``.
+    **Accuracy** that of ``advantage``, ``trade_off_curve`` and ``compose``; ``tests/surfaces/test_hosts.py``.
 
     Source: riskcal, calibration.core (version 1.5.1).
 
@@ -91,7 +91,7 @@ def opendp_privacy_profile(p: Any, q: Any = None) -> Any:
 
     Notes
     -----
-    **Accuracy** that of ``compose``; ``tests/surfaces/test_sockets.py``.
+    **Accuracy** that of ``compose``; ``tests/surfaces/test_hosts.py``.
 
     Source: OpenDP, measures.new_privacy_profile (version 0.16.0).
 

@@ -11,7 +11,7 @@ R = 1e7 the bracket consists of bounds in closed form (csrc/awgn/fp_awgn_capacit
 solved in ascending order of R, each from the solution of the one before.
 """
 
-# bounds: tested by enclosures/test_awgn_capacity - outward steps of the inverse, in units of _ROUNDING; the rest are
+# bounds: proved - docs/proofs/roundings.md, 13.20: outward steps of the inverse, in units of _ROUNDING; the rest are
 #    limits of rtol, of the search, and of the arguments for which single numbers need no array
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import special
 from ..base import parallel, validate
 from ..base.estimate import Estimate, Information, NumberLike, Unit
 from ..base.monotone import monotone
@@ -31,7 +32,7 @@ from ..base.numerics import LOG_2, FloatArray, IndexArray
 from ..kernels import _awgn
 
 _BLOCK = 32  # settings of one dimension solved in a row, each from the solution of the one before
-# bound: tested by enclosures/test_awgn_capacity - relative rounding of R = A / sigma and of the unit
+# bound: proved - docs/proofs/roundings.md, 13.20: relative rounding of R = A / sigma and of the unit
 _ROUNDING = 1e-15
 # bound: none - part of the relative width that is reserved for _ROUNDING
 _RESERVED = 6e-15
@@ -322,7 +323,7 @@ def _solve_all(
 ) -> _SolvedArray:
     """Solve the settings of three flat arrays, equal ones once, in ascending order of R = a/s for each dimension."""
     radius = a / s
-    log_radius = np.log(a, out=np.full(a.shape, -np.inf), where=a > 0) - np.log(s)
+    log_radius = special.log(a) - special.log(s)
     order = np.lexsort((log_radius, radius, d))
     keys = np.stack((d, radius, log_radius))[:, order]
     new = np.ones(d.size, dtype=bool)  # keys that differ from the one before
@@ -391,7 +392,7 @@ def _inverse_block(pairs: Sequence[tuple[float, float]], rtol: float) -> FloatAr
 def _inverse(d: float, target: float, rtol: float, radius: float, last: Any) -> tuple[tuple[float, ...], float, Any]:
     """R with C(R) <= target, R with C(R) >= target and R itself, by Newton's method; then R and its solver state."""
     if radius > 1e300:
-        return (1e300, math.inf, 1e300), radius, None
+        return (1e299, math.inf, 1e300), radius, None
     state = None
     for step in range(60):
         if state is None and last is not None and last[0] == d:

@@ -16,15 +16,16 @@ from numpy.typing import ArrayLike
 
 from .. import special
 from ..base import validate
-from ..base.estimate import Estimate, Information, NumberLike
+from ..base.estimate import Estimate, Information, NumberLike, exact
 from ..base.monotone import Ends, monotone
 from ..base.numerics import FloatArray
 
 # bound: tested by kernels/test_binary_channel - relative error of the capacity
 _CAPACITY_ERROR = 4e-15
-# bound: tested by kernels/test_binary_channel - relative error of the binary entropy
-_ENTROPY_ERROR = 1e-15
-# bound: tested by kernels/test_binary_channel - absolute error of results that are subnormal
+# bound: proved - docs/proofs/roundings.md, 13.9: relative error of the binary entropy, also where p and its complement
+#    miss 1 by _COMPLEMENT_GAP
+_ENTROPY_ERROR = 1.2e-15
+# bound: proved - docs/proofs/roundings.md, 13.9: absolute error of results that are subnormal
 _SUBNORMAL_ERROR = 5e-323
 # bound: none - complements farther from 1 - a, by two units of roundoff, are refused
 _COMPLEMENT_GAP = 4.5e-16
@@ -169,7 +170,5 @@ def _with_complement(
 
 def _nonnegative_estimate(value: float | FloatArray, relative: float, method: str) -> Estimate:
     value = np.asarray(value)
-    lower = np.nextafter(value * (1 - relative), -1) - _SUBNORMAL_ERROR
-    upper = np.nextafter(value * (1 + relative), 1) + _SUBNORMAL_ERROR
-    lower, upper = np.where(value == 0, 0.0, np.maximum(lower, 0.0)), np.where(value == 0, 0.0, upper)
-    return Estimate(value, lower, upper, kind="exact", unit="nats", method=method)
+    error = np.where(value == 0, 0.0, relative * value + _SUBNORMAL_ERROR)
+    return exact(value, error, unit="nats", method=method, least=0.0)

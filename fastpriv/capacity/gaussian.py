@@ -21,7 +21,7 @@ common eigenvectors in the same order: for diag(4, 1) against diag(1, 3) it give
 Sorted eigenvalues give the least I over all rotations (Fiedler 1971); the theorem itself is correct.
 """
 
-# bounds: tested by enclosures/test_gaussian_game - rounding of logarithms and sums
+# bounds: proved - docs/proofs/roundings.md, 13.8: rounding of logarithms and their sum
 
 from __future__ import annotations
 
@@ -32,20 +32,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import special
 from ..base import validate
 from ..base.errors import ShapeError
-from ..base.estimate import Estimate, Information, Kind, NumberLike, Result
+from ..base.estimate import Estimate, Information, Kind, NumberLike, Result, exact
 from ..base.monotone import monotone
-from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, IntArray, enclosure
 from ..distributions.covariances import MAX_ASYMMETRY, scaling_exponents
 from ..divergences.reductions.gaussian_spectra import eigenvalue_bounds, spectrum_of_sum
 
-# bound: tested by enclosures/test_gaussian_game - absolute error of subnormal results
+# bound: proved - docs/proofs/roundings.md, 13.8: absolute error of subnormal quotients and results
 _SUBNORMAL = 5e-323
-# bound: tested by enclosures/test_gaussian_game - relative error of the closed form for one noise level
-_AVERAGE_POWER_ERROR = 2e-15
-# bound: tested by enclosures/test_gaussian_game - relative error of the sum over axes
-_DIAGONAL_ERROR = 2e-15
+# bound: proved - docs/proofs/roundings.md, 13.8: relative error of a closed form, and of the sum over axes
+_RELATIVE_ERROR = 2e-15
 # bound: none - eigenvalues below it, times the dimension, are taken for 0: the rank of the input
 _RANK_TOLERANCE = 2.0**-48
 _MAX_SHIFT = 5000  # exponents of two beyond it overflow or underflow in any product with a double
@@ -178,11 +177,10 @@ def average_power_capacity(
     validate.broadcastable("sigma", s, "dimension and amplitude", d + a)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         ratio = a / s
-        per = np.where(ratio < 1e-140, (ratio * np.sqrt(d)) * ratio / np.sqrt(d), d * np.log1p(ratio * ratio / d))
-        logs = d * (2 * (np.log(a) - np.log(s)) - np.log(d))
+        per = np.where(ratio < 1e-140, (ratio * np.sqrt(d)) * ratio / np.sqrt(d), d * special.log1p(ratio * ratio / d))
+        logs = d * (2 * (special.log(a) - special.log(s)) - special.log(d))
     value = 0.5 * np.where(ratio > 1e140, logs, per)
-    lower, upper = _nonnegative_bounds(value, _AVERAGE_POWER_ERROR * value, np.asarray(a == 0))
-    return Estimate(value, lower, upper, kind="exact", unit="nats", method="closed form").to(unit)
+    return exact(value, _rounding(value, a == 0), unit="nats", method="closed form", least=0.0).to(unit)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -254,8 +252,8 @@ def gaussian_game(
     p = validate.scalar("signal_power", signal_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     n = validate.scalar("noise_power", noise_power, "positive and finite", lambda x: (x > 0) & (x < np.inf))
     value = 0.5 * d * float(_log1p_ratio(np.asarray(p), np.asarray(n)))
-    lower, upper = _nonnegative_bounds(np.asarray(value), _AVERAGE_POWER_ERROR * value, False)
-    estimate = Estimate(value, lower, upper, kind="exact", unit="nats", method="saddle point in closed form")
+    error = float(_rounding(value, False, d))
+    estimate = exact(value, error, unit="nats", method="saddle point in closed form", least=0.0)
     return GaussianGame(estimate.to(unit), p / d, n / d)
 
 
@@ -263,25 +261,20 @@ def _log1p_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
     """log(1 + x/y) for non-negative numbers of any size, 0 where x = 0 and infinity where y = 0 < x."""
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         ratio = x / y
-        difference = np.log(x) - np.log(y)
-        return np.where(x == 0, 0.0, np.where(np.isposinf(ratio), difference, np.log1p(ratio)))
+        difference = special.log(x) - special.log(y)
+        return np.where(x == 0, 0.0, np.where(np.isposinf(ratio), difference, special.log1p(ratio)))
 
 
-def _nonnegative_bounds(value: FloatArray, error: Any, zero: Any) -> tuple[FloatArray, FloatArray]:
-    """value -+ error, rounded outward and at least 0; an exact zero or infinity has no error."""
-    with np.errstate(invalid="ignore"):
-        lower = np.maximum(np.nextafter(value - error, -np.inf) - _SUBNORMAL, 0.0)
-        upper = np.nextafter(value + error, np.inf) + _SUBNORMAL
-    lower = np.where(np.isposinf(value), value, lower)
-    return np.where(zero, 0.0, lower), np.where(zero, 0.0, np.where(np.isposinf(value), value, upper))
+def _rounding(value: Any, zero: Any, quotients: int = 1) -> FloatArray:
+    """Error of so many quotients and their logarithms; none where the value is infinite or an exact zero."""
+    return np.where(zero | np.isposinf(value), 0.0, _RELATIVE_ERROR * value + quotients * _SUBNORMAL)
 
 
 def _diagonal_information(x: FloatArray, y: FloatArray) -> FloatArray:
     """Rows value, lower, upper for stacks of diagonals."""
     terms = _log1p_ratio(x, y)
     value = np.array([0.5 * (math.fsum(row) if np.isfinite(row).all() else math.inf) for row in terms])
-    error = _DIAGONAL_ERROR * value + x.shape[-1] * _SUBNORMAL
-    return np.stack([value, *_nonnegative_bounds(value, error, ~x.any(axis=1))])
+    return np.stack(enclosure(value, _rounding(value, ~x.any(axis=1), x.shape[-1]), 0.0))
 
 
 def _of_regular_noise(x: Any, y: FloatArray) -> tuple[float, float, float] | None:

@@ -5,8 +5,7 @@ Notation: Q[d, w] is the probability of release w under secret d; n secrets, m r
 Source: Shannon 1948, the discrete channel with noise.
 """
 
-# bounds: proved - rounding of the sum of a sparse row: two sums of n long doubles one after the other, each n - 1
-#    halves of eps of at most 1 + 1e-9, one of the background in pairs, at most 60, four more sums; and the conversion
+# bounds: proved - docs/proofs/roundings.md, 13.14: rounding of the gap of a sparse row to a double
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ order, counted from 0. After a member a there are C(pool - 1 - a, r) ways to cho
 C(pool - 1 - a, r) - C(pool - v, r) of them continue with a member below v.
 """
 
-# bounds: proved - rounding of exponents over members and pairs: theorem 10.4 of docs/proofs/posteriors.md
+# bounds: proved - docs/proofs/roundings.md, 13.14: rounding of exponents over members and pairs, to first order
 
 from __future__ import annotations
 

@@ -179,8 +179,10 @@ def _repeat_interrupt(dropped: Any) -> None:
     """Interrupt the main thread again if an exception that Python is about to drop is KeyboardInterrupt."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
         main_thread = threading.main_thread().ident or 0
-        # A signal, and not an exception in the thread, so that a blocking call ends too.
-        threading.Timer(_INTERRUPT_DELAY, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+        try:  # a signal, and not an exception in the thread, so that a blocking call ends too
+            threading.Timer(_INTERRUPT_DELAY, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+        except KeyboardInterrupt:  # the delay was over before this function was: it would be dropped again
+            _repeat_interrupt(dropped)
     else:
         sys.__unraisablehook__(dropped)
 

@@ -11,6 +11,7 @@ Engines
 * One release of one pair: its certified hockey-stick divergence.
 * Two releases of sampled Gaussians, by Poisson samples or of fixed size with a record replaced: integrals of the
   curve of one.
+* Samples of fixed size with a record replaced: a sum along a contour without the outcomes of few losses.
 * Sampled Gaussians at small rates: a sum along a turned contour, as far as delta is not far below epsilon.
 * Discrete pairs alone: exact sums over types.
 * Laplace noise alone, few releases: sums over the numbers of extreme losses.
@@ -56,12 +57,13 @@ from ..pairs.tilted_transforms import log_mass_at_infinity
 from .atom_sums import atom_bounds
 from .common_grids import grid_bounds
 from .contour import contour_bounds, contour_tilts
+from .fixed_size_samples import fixed_size_bounds
 from .joint_bounds import joint_bounds
 from .labelled_sums import labelled_bounds
 from .laplace_sums import laplace_bounds
 from .many_sampled_gaussians import small_rate_bounds
 from .simple_bounds import simple_bounds
-from .two_sampled_gaussians import two_release_bounds
+from .two_sampled_gaussians import few_release_bounds
 
 Quantity: TypeAlias = Literal["delta", "tail", "lower"]
 _LogErrors: TypeAlias = tuple[float, float, float, float]  # c, d, f and f' of the text at the head
@@ -162,7 +164,8 @@ def _bounds_of_pairs(pairs: Sequence[DominatingPair], epsilon: FloatArray, quant
     if quantity != "delta":
         return _with_relative_errors(pairs, epsilon, quantity)
     # sampled Gaussians with weights of exactly 1 - rate and rate, of which none is rounded
-    sampled = two_release_bounds(pairs, epsilon) or small_rate_bounds(pairs, epsilon)
+    sampled = (few_release_bounds(pairs, epsilon) or small_rate_bounds(pairs, epsilon)
+               or fixed_size_bounds(pairs, epsilon))
     if sampled is None:
         result = _with_relative_errors(pairs, epsilon, quantity)
     else:

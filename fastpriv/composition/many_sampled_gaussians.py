@@ -148,28 +148,32 @@ class _Moments:
         """log of prod m^k at the vector z, and the log of 1 + its relative error."""
         total, error = np.zeros_like(z), np.zeros(z.size)
         for pair in self.pairs:
-            terms = np.exp(pair.logs - z[:, None] * pair.losses)
+            exponents = pair.logs - z[:, None] * pair.losses
+            top = exponents.real.max(axis=1)
+            terms = np.exp(exponents - top[:, None])
             sums, sizes = terms.sum(axis=1), np.abs(terms)
             wrong = (sizes * pair.rounding[0]).sum(axis=1) + np.abs(z) * (sizes * pair.rounding[1]).sum(axis=1)
             logs = np.log(sums)
-            total += pair.count * logs
+            total += pair.count * (logs + top)
             error += pair.count * np.log1p(np.asarray(wrong / np.abs(sums), dtype=np.float64) * self.unit * 1.01)
-            error += pair.count * 8.0 * self.unit * np.asarray(np.abs(logs), dtype=np.float64)
+            error += pair.count * 8.0 * self.unit * np.asarray(np.abs(logs) + np.abs(top), dtype=np.float64)
         return total, error
 
     def at_tilts(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Upper bounds of log prod m(t)^k, and log of prod (1 + tau / m(t))^k, at each t."""
         total, error = np.zeros(t.size), np.zeros(t.size)
         for pair in self.pairs:
-            falls = [np.exp(-t[:, None] * losses) for losses in pair.real_losses]
+            least = min(losses[0] for losses in pair.real_losses)  # e^(-t least) is taken out of all sums
+            falls, scale = [np.exp(-t[:, None] * (losses - least)) for losses in pair.real_losses], np.exp(t * least)
             above = [
-                fall[:, :-1] @ pair.masses[1:-1] + pair.masses[0] + fall[:, -1] * pair.masses[-1] for fall in falls
+                fall[:, :-1] @ pair.masses[1:-1] + pair.masses[0] * scale + fall[:, -1] * pair.masses[-1]
+                for fall in falls
             ]
             below = falls[0][:, 1:] @ pair.masses[1:-1]
             wide = 1e-11 + UNIT_ROUNDOFF * pair.masses.size  # of the masses, and of these sums
             tau = above[0] * pair.factors[0] + above[1] * pair.factors[1]
-            tau = 1.001 * (tau + pair.beyond[0] + falls[1][:, -1] * pair.beyond[1])
-            total += pair.count * np.log(above[0] * (1.0 + wide))
+            tau = 1.001 * (tau + pair.beyond[0] * scale + falls[1][:, -1] * pair.beyond[1])
+            total += pair.count * (np.log(above[0] * (1.0 + wide)) - t * least)
             error += pair.count * np.log1p(tau / np.maximum(below * (1.0 - wide), 1e-300))
         return total, error
 
@@ -294,13 +298,15 @@ def _contour(moments: _Moments, lowest: float, highest: float, c: Any) -> tuple[
     x, _, weights = gauss_legendre(_NODES, extended=kind is np.longdouble)
     s, weights = (centre + half * (2 * x - 1)).ravel(), (2 * half * weights).ravel()
     path = t + s * direction
-    logs, growth = moments.log_products(path)
-    shift = np.asarray(logs, dtype=np.complex128)
-    growth = np.expm1(np.minimum(growth, 700.0)) + moments.unit * (96.0 + 8.0 * np.abs(shift) + 4.0 * abs(log_moment))
-    growth += 8.0 * moments.unit * highest * np.asarray(np.abs(path), dtype=np.float64)
-    factors = weights * direction / (path * (path + 1))
-    terms = factors * np.exp(c[:, None] * (path - t) + (logs - log_moment))
-    value = terms.imag.sum(axis=1) / _pi(kind)
-    errors = (np.asarray(np.abs(terms), dtype=np.float64) * growth).sum(axis=1) / math.pi
-    errors = (errors + error) * (1.0 + 1e-9) + np.asarray(np.abs(value), dtype=np.float64) * 16.0 * moments.unit
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number tells nothing
+        logs, growth = moments.log_products(path)
+        shift = np.asarray(logs, dtype=np.complex128)
+        growth = np.expm1(np.minimum(growth, 700.0))
+        growth += moments.unit * (96.0 + 8.0 * np.abs(shift) + 4.0 * abs(log_moment))
+        growth += 8.0 * moments.unit * highest * np.asarray(np.abs(path), dtype=np.float64)
+        factors = weights * direction / (path * (path + 1))
+        terms = factors * np.exp(c[:, None] * (path - t) + (logs - log_moment))
+        value = terms.imag.sum(axis=1) / _pi(kind)
+        errors = (np.asarray(np.abs(terms), dtype=np.float64) * growth).sum(axis=1) / math.pi
+        errors = (errors + error) * (1.0 + 1e-9) + np.asarray(np.abs(value), dtype=np.float64) * 16.0 * moments.unit
     return np.asarray(c * t + log_moment, dtype=kind), value, errors

@@ -1,4 +1,4 @@
-"""Delta of two releases of sampled Gaussians, by integrals of the closed curve of a release.
+"""Delta of one or two releases of sampled Gaussians, by the closed curve of a release and integrals of it.
 
 Notation: release i has Q_i = N(0, 1) and P_i = (1 - q_i) N(0, 1) + q_i N(a_i, 1), in units of sigma; p_i their
 densities, phi that of Q_i; Y_i = e^(a_i x - a_i^2/2), D_i = dP_i/dQ_i = 1 - q_i + q_i Y_i. G is the curve of N(a_2, 1)
@@ -29,7 +29,8 @@ X is e^epsilon, e^epsilon / D_1 or e^epsilon D_1, and with x_0 where D_1 = e^eps
     I(epsilon) = int_{a_1/2}^{x_0} p_1 G(log v) + e^epsilon int_{x_0}^inf phi G(log w(-epsilon))
                  + int_{a_1/2}^inf phi G(log w(epsilon)),    w(t) = 1 + (e^t D_1 - 1) / q_2,
 
-as the integral of p_1 - e^epsilon phi beyond x_0 is delta_1. Both directions are one.
+as the integral of p_1 - e^epsilon phi beyond x_0 is delta_1. Both directions are one. The part of delta in which
+neither loss is 0 is (1 - m_2) delta_1 + q_2 I.
 
 The integral. v falls with x; it is 1 at x_0, where D_1 = e^epsilon, and 0 at x_c. V rises up to x_0 and falls beyond
 it: times the largest p_1 it bounds the integral over a cell, and both ends; w rises, and G(log w) falls. Gauss-Legendre
@@ -72,7 +73,7 @@ _AT_ONCE = 16  # epsilons whose cells are refined together
 # bound: proved - beyond it the ends of the cells, e^-1800 of the mass of p_1 or phi is left
 _BEYOND = 60.0
 # bound: none - epsilon beyond which others compute
-_LARGEST_EPSILON = 300.0
+LARGEST_EPSILON = 300.0
 # bound: proved - log Y_1 and log Y_1 + epsilon stay below it, so that no w is too large for a double
 _LARGEST_LOG_RATIO = 620.0
 # bound: proved - error of log G: so much, and twice so much of itself (docs/proofs/gaussian.md, theorem 1.2)
@@ -82,12 +83,19 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)  # of the normal density
 _ABOVE, _BELOW, _RISING = range(3)
 
 
-def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
-    """Bounds of log delta at each epsilon >= 0; None where the pairs are not two releases of sampled Gaussians."""
-    if sum(pair.count for pair in pairs) != 2:
+def few_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> LogBounds | None:
+    """Bounds of log delta at each epsilon >= 0; None where the pairs are not one or two releases of sampled Gaussians.
+    """
+    if sum(pair.count for pair in pairs) > 2:
         return None
-    first, second = (pair.sampled_gaussian for pair in pairs for _ in range(pair.count))
-    if first is None or second is None or first.order != second.order or not (epsilon <= _LARGEST_EPSILON).all():
+    first, *others = (pair.sampled_gaussian for pair in pairs for _ in range(pair.count))
+    if first is None:
+        return None
+    if not others:
+        lower, upper = _release_curve(first, 0, epsilon)[0], _release_curve(first, 1, epsilon)[1]
+        return LogBounds.of_bounds(lower, upper, {}, "closed form (Balle, Barthe and Gaboardi 2018)")
+    (second,) = others
+    if second is None or first.order != second.order or not (epsilon <= LARGEST_EPSILON).all():
         return None
     rows = np.empty((2, epsilon.size))
     for start in range(0, epsilon.size, _AT_ONCE):
@@ -99,22 +107,34 @@ def two_release_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> 
     return LogBounds.of_bounds(rows[0], rows[1], {}, "integral of the curve of one release")
 
 
-def _log_delta(first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray) -> tuple[Any, Any]:
+def _release_curve(pair: SampledPair, side: int, epsilon: FloatArray) -> Any:
+    """Bounds of log delta of one release, for one side of sigma and rate."""
+    curve = special.sampled_gaussian_log_delta_add if pair.order == "add" else special.sampled_gaussian_log_delta_remove
+    return curve(pair.sigma[side], pair.rate[side], epsilon)[1:]
+
+
+def both_moved_bounds(first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray) -> tuple[Any, Any]:
+    """Bounds of the part of log delta of two symmetric pairs in which neither loss is 0."""
+    return _log_delta(first, second, side, epsilon, both_moved=True)
+
+
+def _log_delta(
+    first: SampledPair, second: SampledPair, side: int, epsilon: FloatArray, both_moved: bool = False
+) -> tuple[Any, Any]:
     """Lower and upper bounds of log delta for one side of the ratios and rates."""
     adds, symmetric = first.order == "add", first.order == "symmetric"
-    curve = special.sampled_gaussian_log_delta_add if adds else special.sampled_gaussian_log_delta_remove
-    curves = [curve(pair.sigma[side], pair.rate[side], epsilon)[1:] for pair in (first, second)]
+    curves = [_release_curve(pair, side, epsilon) for pair in (first, second)]
     f = _ReleaseIntegrand(first.ratio[side], first.rate[side], second.ratio[side], second.rate[side], symmetric)
     log_factor = math.log(f.q_inner) + (epsilon if adds else 0.0)
     inner_bounds = _log_integral(f, -epsilon if adds else epsilon, np.asarray(curves[0][1] - log_factor))
     bounds = []
     for item, other, inner, outward in zip(*curves, inner_bounds, (-1.0, 1.0), strict=True):
         with np.errstate(invalid="ignore"):
-            total = np.logaddexp(item, log_factor + inner)
-            if symmetric:
+            total = np.logaddexp(item + f.log_moved() if both_moved else item, log_factor + inner)
+            if symmetric and not both_moved:
                 log_atom = f.log_atom()
                 total = np.logaddexp(total, log_atom + outward * _CURVE_ERROR * (1.0 + 2.0 * abs(log_atom)) + other)
-            size = 2.0 + abs(math.log(f.q_inner)) + epsilon + np.where(np.isfinite(total), np.abs(total), 0.0)
+            size = 4.0 + abs(math.log(f.q_inner)) + epsilon + np.where(np.isfinite(total), np.abs(total), 0.0)
             total += outward * 8 * UNIT_ROUNDOFF * size
         bounds.append(np.minimum(np.where(np.isnan(total), -math.inf, total), 0.0))
     return bounds[0], bounds[1]
@@ -136,6 +156,10 @@ class _ReleaseIntegrand:
     def log_atom(self) -> float:
         """log m_1."""
         return math.log1p(-self.q) + float(special.gaussian_log_delta(0.5 * self.a, 0.0))
+
+    def log_moved(self) -> float:
+        """log(1 - m_2)."""
+        return math.log(self.q_inner + 2.0 * (1.0 - self.q_inner) * float(special.ndtr(-0.5 * self.b)))
 
     def crossing(self, level: FloatArray, value: float) -> FloatArray:
         """x at which v is ``value``, 0 or 1; -inf where it is less everywhere."""

@@ -22,9 +22,9 @@ from ..base.monotone import UNITS
 from ..base.numerics import LARGEST_DOUBLE, LOG_2, UNIT_ROUNDOFF, FloatArray, artanh_remainder, exp_excess
 from .vocabulary import PARAMETERS
 
-# bound: tested by enclosures/test_conversions_values - relative error of every closed form without an error of its own
-_RELATIVE_ERROR = 1e-14  # of every closed form without an error of its own, tested against mpmath
-# bound: tested by enclosures/test_conversions_values - absolute error of subnormal results
+# bound: proved - docs/proofs/roundings.md, 13.10 and 13.11: relative error of every closed form without one of its own
+_RELATIVE_ERROR = 2e-14
+# bound: proved - docs/proofs/roundings.md, 13.11: absolute error of subnormal results
 ABSOLUTE_ERROR = 5e-322  # for results that are subnormal: a hundred of the smallest doubles
 # bound: proved - a logarithm of 1 - x, 5.02 units of 2^-53, an x that is right to 7, and a sum
 _LOGARITHM_ERROR = 8e-16  # relative to the sum of its terms
@@ -216,8 +216,10 @@ def largest_probability(x: FloatArray, probability: FloatArray) -> FloatArray:
     It is the largest probability of an event under a distribution whose log ratios to the first are at most x.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        root = np.exp(0.5 * x)  # the exponential in halves, which does not overflow before the product does
-        raised = np.where(probability == 0.0, np.where(np.isinf(x), np.inf, 0.0), root * (root * probability))
+        # the exponential in halves, which does not overflow before the product does, and no subnormal factor
+        root = np.exp(0.5 * x)
+        product = root * (root * (probability * 2.0**200)) * 2.0**-200
+        raised = np.where(probability == 0.0, np.where(np.isinf(x), np.inf, 0.0), product)
     return np.asarray(np.minimum(raised, probability - (1.0 - probability) * np.expm1(-x)))
 
 

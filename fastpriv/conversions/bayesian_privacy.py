@@ -27,8 +27,8 @@ MBP relates each row to their mean, hence two steps.
 Proofs: docs/proofs/conversions.md, theorems 12.1 to 12.3 and 12.8.
 """
 
-# bounds: tested by enclosures/test_conversions_values - outward steps of the shift and of its ends, and the rounding
-#    of an exponent
+# bounds: proved - docs/proofs/roundings.md, 13.11: outward steps of the shift and of its ends, the rounding of an
+#    exponent, and underflow between two steps
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import special
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike
 from ..base.numerics import BoolArray, FloatArray
@@ -134,8 +135,8 @@ def ldp_from_mbp_sides(xi_plus: NumberLike, xi_minus: NumberLike, pi_min: ArrayL
     low, value, high = (_vertices(xi_plus, xi_minus, pi_min, shift) for shift in (-1e-15, 0.0, 1e-15))
     value = np.where((xi_plus == 0.0) | (xi_minus == 0.0), 0.0, value)  # ratios on one side of their mean, 1, are 1
     with np.errstate(over="ignore"):
-        lower, upper = np.minimum(low * (1.0 - 1e-14), value), np.maximum(high * (1.0 + 1e-14) + 5e-322, value)
-    upper = np.where(value == 0.0, 0.0, upper)
+        upper = np.where(value == 0.0, 0.0, np.maximum(high * (1.0 + 1e-14) + 5e-322, value))
+    lower = np.minimum(np.maximum(low * (1.0 - 1e-14) - 5e-322, 0.0), value)
     return Estimate(value, lower, upper, kind="exact", unit="nats", method="least of the three vertices")
 
 
@@ -180,9 +181,9 @@ def _vertices(plus: FloatArray, minus: FloatArray, pi_min: FloatArray, shift: fl
 def _lowered_log_ratio(xi_plus: FloatArray, pi_min: FloatArray, shift: float) -> FloatArray:
     """-ln(1 - (1 - e^-xi_plus) / pi_min), inf where there is no such number; the ratio moved by a relative shift."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = -np.expm1(-xi_plus) / pi_min * (1.0 + shift)
+        ratio = -special.expm1(-xi_plus) / pi_min * (1.0 + shift)
         inside = (pi_min > 0.0) & (ratio < 1.0)
-        return np.asarray(np.where(inside, -np.log1p(-np.where(inside, ratio, 0.0)), np.inf))
+        return np.asarray(np.where(inside, -special.log1p(-np.where(inside, ratio, 0.0)), np.inf))
 
 
 def _ends(value: FloatArray) -> BoolArray:
@@ -349,7 +350,7 @@ def robustness_from_mbp(
     if pi_min.any():
         by_ldp = forms.largest_probability(ldp_from_mbp(xi, pi_min).arrays()[0], beta)
         best = np.where(pi_min > 0.0, np.minimum(best, by_ldp), best)
-    error = (1e-14 + 1e-14 * xi.clip(max=1500.0) * (pi_min > 0.0)) * best
+    error = (1e-14 + 1e-14 * xi.clip(max=1500.0) * (pi_min > 0.0)) * best + 1e-323 * np.exp(xi.clip(max=700.0))
     return forms.bounded(best, "probability", "T_xi(T_xi(beta))", error=error, ceiling=1.0)
 
 

@@ -13,8 +13,8 @@ a piece falls with the cube of its length, so m pieces in place of one of gap g 
 a total gap T have m = g^(1/3) (sum g^(1/3) / T)^(1/2).
 """
 
-# bounds: tested by enclosures/test_information_from_curves - rounding of a chord's difference and of tails in closed
-#    form; the rest steers the search for an end
+# bounds: proved - docs/proofs/roundings.md, 13.12: tails in closed form, and positions in exponents; the rest steers
+#    the search for an end
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.numerics import LARGEST_DOUBLE, SMALLEST_SUBNORMAL, FloatArray, exp_excess, scaled_exponential
 
-# bound: tested by enclosures/test_information_from_curves - relative rounding of any sum of pieces
-_SUM_ERROR = 2e-14  # relative, of any sum of pieces
-# bound: tested by enclosures/test_information_from_curves - relative rounding of the end of a continued chord
-_CHORD_ERROR = 2e-15  # relative, of the end of a continued chord
+# bound: proved - docs/proofs/roundings.md, 13.12: relative rounding of any sum of pieces, and of the end of a chord
+#    that is continued
+_SUM_ERROR = 2e-14
 # bound: proved - the pole of 1/(1 + e^epsilon) is pi away, so that 6 nodes leave below 1e-19
 _SHORT_PIECE = 0.25  # longest piece for Gauss-Legendre with 6 nodes
 _PIECE_NODES, _PIECE_WEIGHTS = np.polynomial.legendre.leggauss(6)
@@ -44,10 +43,9 @@ _PANEL_AGREEMENT = 1e-14  # of the integral, for a panel
 _MAX_REFINEMENTS = 12  # rounds of cutting pieces
 _FARTHEST = 2.0**1023  # largest epsilon at which a tail is looked for
 _LARGEST = LARGEST_DOUBLE / 2  # leaves room for a change of unit
-# bound: tested by enclosures/test_information_from_curves - relative noise of a curve without bounds, in answers
-#    called heuristic
+# bound: none - which noise is looked for in a curve without bounds, whose answers are called heuristic
 _NOISE = 1e-8  # relative, in the values of a curve without bounds
-# bound: tested by enclosures/test_information_from_curves - absolute noise of such a curve
+# bound: none - the same, absolute
 _NOISE_FLOOR = 1e-15  # some units in the last place of 1
 _FIRST_POINTS = np.concatenate([[0.0], np.exp2(np.arange(-30.0, 6.0, 5.0))])  # where a curve is evaluated first
 _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(13)
@@ -124,7 +122,7 @@ def _piecewise_bounds(
     meet = np.where((slope > 0.0) & (steep > 0.0), np.log1p(np.maximum(y, 0.0)), 0.0)
     cut = np.clip(start + np.minimum(meet, h), start, end)
     drop = steep * np.expm1(cut - start)
-    at_cut = low[:-1] - drop - _CHORD_ERROR * (low[:-1] + drop)
+    at_cut = low[:-1] - drop - _SUM_ERROR * (low[:-1] + drop)
     unusable = ~(at_cut > 0.0)
     cut, at_cut = np.where(unusable, start, cut), np.where(unusable, 0.0, at_cut)
     before = weight.line(start, cut - start, low[:-1], at_cut)

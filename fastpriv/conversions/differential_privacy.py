@@ -20,8 +20,7 @@ f(x) >= max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)), and nothing
 Groups: what holds when ``group`` records change at once, by as many steps from neighbour to neighbour.
 """
 
-# bounds: tested by enclosures/test_conversions_values - rounding of exponents (up to 2000 for groups), of the ends of
-#    an inverse, and of a line's slope and height
+# bounds: proved - docs/proofs/roundings.md, 13.11: rounding of exponents up to 2000, and a scale against underflow
 
 from __future__ import annotations
 
@@ -296,11 +295,13 @@ def group_dp_delta_from_dp(epsilon: NumberLike, delta: NumberLike, group: Number
     """
     epsilon, delta, group = forms.validated(epsilon=epsilon, delta=delta, group=group)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        # e^((k-1) epsilon) (1 - e^(-k epsilon)) / (1 - e^-epsilon), its power by halves against overflow
+        # e^((k-1) epsilon) (1 - e^(-k epsilon)) / (1 - e^-epsilon), its power by halves against overflow, and delta
+        # times 2^200, so that no factor is subnormal that the power makes large again
         shrunk = np.where(epsilon == 0.0, group, np.expm1(-group * epsilon) / np.expm1(-epsilon))
         power = np.where(group == 1.0, 0.0, (group - 1.0) * epsilon)
         root = np.exp(0.5 * power)
-        value = np.where((delta == 0.0) & (power < np.inf), 0.0, root * (root * (delta * shrunk)))
+        product = root * (root * (delta * 2.0**200 * shrunk)) * 2.0**-200
+        value = np.where((delta == 0.0) & (power < np.inf), 0.0, product)
         value = np.minimum(np.where(np.isnan(value), 1.0, value), 1.0)
         error = (1e-14 + 4e-16 * np.minimum(power, 2000.0)) * value
     return forms.bounded(

@@ -20,8 +20,7 @@ Equation numbers: Ngo, Oestman and Graell i Amat, On local mutual-information pr
 Proofs: docs/proofs/conversions.md, theorem 12.7.
 """
 
-# bounds: tested by enclosures/test_information_from_curves - rounding of closed forms, and underflow; the rest
-#    are limits of rtol
+# bounds: proved - docs/proofs/roundings.md, 13.12: rounding of closed forms, and underflow; the rest are limits of rtol
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ from ..base import validate
 from ..base.errors import DomainError, ShapeError
 from ..base.estimate import Estimate, Information, NumberLike
 from ..base.monotone import weakest
-from ..base.numerics import LARGEST_DOUBLE, FloatArray
+from ..base.numerics import LARGEST_DOUBLE, FloatArray, enclosure
 from .curve_integrals import CheckedCurve, IntegralBracket, Weight, integral_of_function, integral_of_samples
 from .declaration import Formula, conversion
 from .vocabulary import EVERY_PAIR, NGO
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 Curve = tuple[ArrayLike, NumberLike] | Sequence[ArrayLike] | Callable[[Any], Any]
 _FORWARD, _BACKWARD = Weight((0,)), Weight((-1,))  # 1 and e^-epsilon: the weights of (20)
 _LDP, _TWO_INPUTS, _LIP = Weight((0, -1)), Weight(()), Weight((1, -1))  # of (12), of two inputs, of (14)
-# bound: tested by enclosures/test_information_from_curves - what plain samples of a curve may miss it by
+# bound: none - what plain samples of a curve are taken to be right to, as the documentation says
 _SAMPLE_ERROR = 9e-16  # relative: four units in the last place of a plain sample
 
 
@@ -333,12 +332,11 @@ def _gaussian_published(mechanism: GaussianMechanism) -> Estimate:
     with np.errstate(over="ignore", under="ignore"):
         ratio = span / sigma
         value = ratio * ratio / 2
-        lower, upper = value * (1 - 2e-15) - 1e-323, value * (1 + 2e-15) + 1e-323
-        # a ratio that underflows loses more than its last places
-        upper = np.where((span > 0) & (ratio < 1e-160), np.maximum(upper, 1e-320), upper)
-    silent = span == 0.0
-    lower = np.minimum(np.maximum(np.where(silent, 0.0, lower), 0.0), LARGEST_DOUBLE / 2)
-    return Estimate(value, lower, np.where(silent, 0.0, upper), kind="exact", unit="nats", method="closed form")
+    # a ratio that underflows loses more than its last places
+    error = np.where((span == 0.0) | np.isinf(value), 0.0, 2e-15 * value + 1e-320)
+    value, lower, upper = enclosure(value, error, 0.0)
+    lower = np.minimum(lower, LARGEST_DOUBLE / 2)
+    return Estimate(value, lower, upper, kind="exact", unit="nats", method="closed form")
 
 
 def _gaussian_two_inputs(mechanism: GaussianMechanism) -> Estimate:

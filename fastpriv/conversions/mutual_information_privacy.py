@@ -44,7 +44,7 @@ _RELATIVE_ERROR = 4e-15  # of the kernels ci_lmip_ldp_delta and pointwise_lip_de
 _RELATIVE_ERROR_CD = 4e-14  # of the kernel cd_lmip_lip_delta
 # bound: none - of a smaller mu the answer is an upper bound
 _LEAST_MU = 1e-300  # the kernels take it in place of a smaller mu > 0
-# bound: tested by kernels/test_lmip_accuracy - least step of the inverse
+# bound: none - how a search begins: both ends of its last interval are bounds
 _STEP = 2.0**-16  # ratio of the first steps of the bisection towards 0
 _FLAT_FROM = 6.0  # beyond this epsilon the curve of CI-LMIP is at its limit, whatever mu
 _BISECTIONS = 120  # more than the logarithm of any double needs
@@ -84,9 +84,8 @@ def dp_epsilon_from_ci_lmip(mu: NumberLike, delta: NumberLike, *, unit: Informat
     """
     mu, delta = (np.array(x) for x in validated(mu=mu, delta=delta, unit=unit))
     slack = _RELATIVE_ERROR * delta + ABSOLUTE_ERROR
-    lower, value, upper = (
-        _least_epsilon(mu, target) for target in (np.minimum(delta + slack, 1.0), delta, delta - slack)
-    )
+    targets = np.minimum(delta + slack, 1.0), delta, delta - slack
+    (lower, _), (_, value), (_, upper) = (_least_epsilon(mu, target) for target in targets)
     always = (mu == 0.0) | (delta == 1.0)
     upper = np.where(always, 0.0, upper)
     return Estimate(
@@ -171,8 +170,8 @@ def lip_delta_from_pointwise_lmip(mu: NumberLike, epsilon: NumberLike, *, unit: 
     return _delta(special.pointwise_lip_delta(mu, epsilon), mu, _RELATIVE_ERROR, _POINTWISE)
 
 
-def _least_epsilon(mu: FloatArray, delta: FloatArray) -> FloatArray:
-    """Bisection of ``ci_lmip_ldp_delta``, geometric far from the answer; inf where its limit is above delta."""
+def _least_epsilon(mu: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ends of a bisection of ``ci_lmip_ldp_delta``, geometric far from it; inf where its limit is above delta."""
 
     def meets(epsilon: FloatArray) -> BoolArray:
         return np.asarray(special.ci_lmip_ldp_delta(mu, epsilon) <= delta)
@@ -182,8 +181,9 @@ def _least_epsilon(mu: FloatArray, delta: FloatArray) -> FloatArray:
         return np.where(low > 0.0, centre, high * _STEP)
 
     start, end = np.zeros_like(mu), np.full_like(mu, _FLAT_FROM)
-    _, epsilon = bisect(meets, start, end, _BISECTIONS, middle, rtol=MACHINE_EPSILON)
-    return np.where(meets(epsilon), np.where(meets(start), 0.0, epsilon), np.inf)
+    ends = bisect(meets, start, end, _BISECTIONS, middle, rtol=MACHINE_EPSILON)
+    below, above = (np.where(meets(ends[1]), np.where(meets(start), 0.0, x), np.inf) for x in ends)
+    return below, above
 
 
 def _worst_value(mu: FloatArray, epsilon: FloatArray, pi_min: FloatArray | float) -> Estimate:

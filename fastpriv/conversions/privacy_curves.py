@@ -9,7 +9,7 @@ M(s), the integral of p^(1+s) q^-s, is convex in p and decreasing in q, so that 
 sum_i w_i min_j v_j^-s M(P_i||Q_j) for mixtures, and closed-form for two normal distributions.
 """
 
-# bounds: tested by enclosures/test_information_from_curves - rounding of interpolated curves and of the entropy
+# bounds: proved - docs/proofs/roundings.md, 13.13: rounding of chords, of exponents and of a logarithm, and underflow
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from ..base import validate
 from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
-from ..base.numerics import FloatArray, IndexArray, next_above
+from ..base.numerics import FloatArray, IndexArray, log_sum_exp, next_above
 from ..distributions import GaussianMixture, Pmf
 from ..divergences.one_dimension.monotone_pieces import MAX_DOUBLE_WIDTH, curve_estimate, hockey_stick_rows
 from ..mechanisms.gaussian import GaussianMechanism
@@ -30,9 +30,10 @@ from ..notions.gaussian import lip_rows
 
 # the orders s of the tails: from 2^-60 to 2^60, denser where the best ones usually are
 _ORDERS = np.exp2(np.concatenate([np.arange(-60.0, -6.0), np.arange(-6.0, 60.5, 0.5)]))
-# bound: tested by enclosures/test_information_from_curves - relative rounding of moments and of their exponent: a
-#    tail is a small part of an integral
-_MOMENT_ERROR = 1e-9  # relative; a tail is a small part of an integral
+# bound: proved - docs/proofs/roundings.md, 13.13: relative rounding of log moments and of an exponent that they enter
+_MOMENT_ERROR = 1e-9  # a tail is a small part of an integral
+# bound: proved - docs/proofs/roundings.md, 13.13: least variance whose rounding is relative, in any power that is taken
+_LEAST_VARIANCE = 1e-270
 # bound: none - when double-doubles take the place of doubles
 _ACCEPTED_WIDTH = 1e-10  # relative width up to which sums in doubles are taken: double-doubles cost ten times more
 _STATIONS = 49  # epsilons at which every point's curve is known, to leave out points that are not the worst
@@ -226,7 +227,7 @@ class WorstHockeyStickCurve(_Curve):
         before, after = self._high[x, index], self._high[x, index + 1]
         with np.errstate(over="ignore", invalid="ignore"):
             weight = np.exp(epsilon - end) * np.expm1(start - epsilon) / np.expm1(start - end)
-        return np.asarray(before + (after - before) * np.clip(weight * (1 - 1e-14), 0.0, 1.0))
+        return np.asarray((before + (after - before) * np.clip(weight * (1 - 1e-14), 0.0, 1.0)) * (1 + 1e-15))
 
 
 def _pair(p: GaussianMixture, q: GaussianMixture, epsilon: ArrayLike, width: float) -> Estimate:
@@ -251,26 +252,28 @@ def _release_moments(release: GaussianMixture) -> FloatArray:
 
 def _vanishes_from(release: GaussianMixture) -> float:
     """From this epsilon on no component exceeds e^epsilon times the mixture it is a part of."""
-    return next_above(-math.log(float(release.weights.min())) * (1 + 4e-16) + 2 * release.mass_gap)
+    return next_above(-math.log(float(release.weights.min())) * (1 + 1e-15) + 2 * release.mass_gap)
 
 
 def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
     """Upper bounds of log M(s) for every order s; infinite where a variance of P is too large for them."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        variance, other = p.sigmas[:, None] ** 2, q.sigmas[None, :] ** 2
+        sigma, reference = p.sigmas[:, None], q.sigmas[None, :]
+        variance, other = sigma**2, reference**2
+        excess, usable = (reference - sigma) * (reference + sigma), np.minimum(variance, other) > _LEAST_VARIANCE
         distance = (p.means[:, None] - q.means[None, :]) ** 2
         log_weights, log_parts = np.log(p.weights), np.log(q.weights)
-        ratio = np.log(other / variance) / 2
+        ratio = np.log1p((reference - sigma) / sigma)  # of deviations: keeps its digits where these are nearly equal
         rows = []
         step = min(12, 1 + len(p) * len(q) // 20_000)  # large pairs make do with fewer orders
         for index, s in enumerate(_ORDERS):
             if index % step:
                 rows.append(np.inf)
                 continue
-            joint = (1 + s) * other - s * variance
+            joint = other + s * excess
             pair = s * ratio + np.log(other / joint) / 2 + s * (1 + s) * distance / (2 * joint) - s * log_parts
-            nearest = np.where(joint > 1e-6 * other, pair, np.inf).min(axis=1)
-            rows.append(np.logaddexp.reduce(log_weights + nearest))
+            nearest = np.where(usable & (joint > 1e-4 * other), pair, np.inf).min(axis=1)
+            rows.append(log_sum_exp(log_weights + nearest))
     log_moments = np.array(rows)
     log_moments[np.isnan(log_moments)] = np.inf
     gap = p.mass_gap + q.mass_gap
@@ -280,7 +283,7 @@ def _log_moments(p: GaussianMixture, q: GaussianMixture) -> FloatArray:
 def _tail(log_moments: FloatArray, epsilon: float, rate: float) -> float:
     s = _ORDERS
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        peak = s * np.log(s) - (1 + s) * np.log1p(s)
+        peak = -s * np.log1p(1 / s) - np.log1p(s)
         exponent = peak + log_moments - (s - rate) * epsilon * (1 - 1e-14) - np.log(s - rate)
         usable = (s > rate) & (log_moments < np.inf)
         if not usable.any():

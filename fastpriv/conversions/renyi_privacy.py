@@ -37,7 +37,7 @@ from .vocabulary import BUN_STEINKE, CANONNE, MIRONOV, PROVED, STEINKE
 
 _METHOD = "r + ln(1 - 1/a) - ln(a delta) / (a - 1)"  # ``method``: the formula at Renyi order a
 _HALVINGS = 44  # of the logarithm of an order: the interval of 1340 shrinks to 1e-10
-# bound: tested by enclosures/test_conversions_values - where limits take the place of a search
+# bound: none - range of a search: any order gives a bound
 _LEAST_STEP, _MOST_STEP = 1e-290, 1e290  # range of the order less 1 that is searched
 # Orders less 1 that are tried beside the best one, as parts of it.
 _STEP_FRACTIONS = np.array([0.0, 2.0**-6, 2.0**-4, 0.25, 0.5, 1.0])
@@ -203,7 +203,8 @@ def _epsilon_at_one_order(renyi: FloatArray, order: FloatArray, delta: FloatArra
     """Epsilon, at least 0, and the rounding of the terms of its sum."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         step = order - 1.0
-        of_delta, of_order = -(np.log(delta) + np.log(order)) / step, np.log1p(-1.0 / order)
+        of_delta = -(np.log(delta) + np.log(order)) / step
+        of_order = np.where(order < 2.0, np.log(step / order), np.log1p(-1.0 / order))  # 1 - 1 / a keeps no digits at 1
         value = np.maximum(renyi + of_order + of_delta, 0.0)
         # the divergence may be inf: then nothing but delta = 1 is promised
         value = np.where(delta == 1.0, 0.0, np.where((step == 0.0) | np.isnan(value), np.inf, value))

@@ -214,7 +214,7 @@ def label_information(p: GaussianMixture, request: Request) -> Estimate:
     integrand = Integrand((Term("information", _NO_PARAMETER),), 0.0, -math.log(p.weights.min()))
     problem = SamplingProblem("direct", (SampleSource.of_mixture(packed, p),), packed, None, (), integrand)
     entropy_of_weights = -math.fsum((p.weights * np.log(p.weights)).tolist())
-    outcome = _run([problem], request, Estimand(lambda mean: mean, 0.0, entropy_of_weights * (1 + 1e-15)))
+    outcome = _run([problem], request, Estimand(lambda mean: mean, 0.0, entropy_of_weights * (1 + 2e-15)))
     return _estimate(outcome, request, "nats", (), 2.0 * p.mass_gap)
 
 

@@ -6,11 +6,19 @@ Both are divided by their sums. With t = p / q and u = t - 1, sum q u = 0, so th
 
 which loses no digits where P is nearly Q: for |u| <= 1/8 phi is the series of (-u)^k / (k (k - 1)) from k = 2. All is
 summed in extended precision, of spacing r at 1. A vector divided by its sum errs by (n + 3) r relative to each entry;
-phi itself errs by 128 r: for |u| > 1/8 it is above 0.0075 t, and t, log t and u err by r each. Hence the error of KL is
-at most (256 + 2 n) r KL + (16 + 4 n) r sum p |log t| + ((8 + 2 n) r)^2: |u| <= t |log t| + phi, and the second
-derivatives by relative changes of p and q are at most p. A Renyi divergence of another order is a logarithm of
-sum p t^(order - 1), whose exponents err by (16 + 4 n) r (1 + |log p| + |order - 1| (1 + |log t| + |log p|)) at
-most; it rises with the order, and is KL at 1. An entry of a hockey-stick sum errs by (8 + 2 n) r (p + e^epsilon q).
+phi itself errs by 128 r: for |u| > 1/8 it is above 0.0075 t, and t, log t and u err by r each. Hence the error of KL
+is at most (256 + 2 n) r KL + (16 + 4 n) r sum p |log t| + ((8 + 2 n) r)^2: |u| <= t |log t| + phi, and the second
+derivatives by relative changes of p and q are at most p. A Renyi divergence of another order is a logarithm of sum p
+t^(order - 1), whose exponents err by (16 + 4 n) r (1 + |log p| + |order - 1| (1 + |log t| + |log p|)) at most; it
+rises with the order, and is KL at 1. Where P has no outcome that Q lacks, with L = log t and y = (a - 1) L,
+
+    D_a = log(1 + (a - 1) S) / (a - 1),   S = sum q G,   G = (t^a - 1 - a u) / (a - 1) = t L expm1(y) / y - u >= 0,
+
+keeps its digits where P is nearly Q: for |u| max(8, a) <= 1, G is the series of a C(a - 2, k - 2) u^k (k - 2)! / k!,
+whose terms fall by 1 / 4 at least, right to 64 r; else it errs by (8 + |y|) r (t |L| expm1(y) / y + |u|) at most. As
+dG / du = a L expm1(y) / y, entries that err by (n + 3) r add (n + 3) r (S + 2 a sum p |L| expm1(y) / y), and their
+squares a (1 + |a - 1| S) times the square of that. An entry of a hockey-stick sum errs by (8 + 2 n) r (p + e^epsilon
+q).
 """
 
 from __future__ import annotations
@@ -28,6 +36,7 @@ from ..distributions import Pmf
 
 _ROUNDOFF = np.finfo(np.longdouble).eps  # r of the text above
 _SERIES = 24  # terms of phi: beyond them is less than 2^-69 of the first
+_LARGEST_EXPONENT = 4096.0  # of t^(a - 1) in sums of G, far below the largest number
 _Bounds = tuple[float, float]
 
 
@@ -61,7 +70,8 @@ def renyi_divergence(p: Any, q: Any, order: float = 1.0, **_: Any) -> Estimate:
     first, second = _normalized(p, q)
     lower, upper = _kl(first, second)
     if order != 1.0:
-        least, most = _renyi(first, second, order)
+        near = _near_renyi(first, second, order) if 0.0 < order < math.inf else None
+        least, most = near or _renyi(first, second, order)
         lower, upper = (max(least, lower), most) if order > 1.0 else (least, min(most, upper))
     return _estimate(max(lower, 0.0), max(upper, 0.0))
 
@@ -135,6 +145,34 @@ def _renyi(p: LongDoubleArray, q: LongDoubleArray, order: float) -> _Bounds:
         sizes = np.abs(weights) + np.abs(factor) * (1 + np.abs(losses) + np.abs(weights))
         error = terms * (1 + sizes.max()) / np.abs(factor)
     return doubles_around(value - error)[0], doubles_around(value + error)[1]
+
+
+def _near_renyi(p: LongDoubleArray, q: LongDoubleArray, order: float) -> _Bounds | None:
+    """Bounds by the sum of G; None where P has outcomes that Q lacks, or powers are too large."""
+    if (p[q == 0.0] > 0.0).any():
+        return None
+    p, q = p[q > 0.0], q[q > 0.0]
+    a, factor, u = np.longdouble(order), np.longdouble(order) - 1, (p - q) / q
+    log_t = np.log1p(np.maximum(u, -0.5))
+    np.log(p / q, out=log_t, where=(u < -0.5) & (p > 0.0))
+    y = factor * log_t
+    if not (np.abs(y) <= _LARGEST_EXPONENT).all():
+        return None
+    slopes = log_t * np.where(y == 0.0, 1.0, np.expm1(y) / np.where(y == 0.0, 1.0, y))  # (t^(a - 1) - 1) / (a - 1)
+    slopes[p == 0.0] = 0.0
+    near = np.abs(u) * max(8.0, order) <= 1.0
+    gains = p / q * slopes - u
+    power = a * u[near] ** 2 / 2
+    gains[near] = power
+    for k in range(2, _SERIES):
+        power = power * u[near] * ((a - k) / (k + 1))
+        gains[near] += power
+    value, terms, n = (q * gains).sum(), (p * np.abs(slopes)).sum(), p.size
+    error = _ROUNDOFF * ((64 + 4 * n) * value + (16 + 4 * n) * a * terms)
+    far = (8 + np.abs(y[~near])) * (p[~near] * np.abs(slopes[~near]) + q[~near] * np.abs(u[~near]))
+    error += _ROUNDOFF * 2 * far.sum() + (_ROUNDOFF * (8 + 2 * n)) ** 2 * a * (1 + np.abs(factor) * value)
+    low, high = (np.log1p(factor * max(end, 0.0)) / factor for end in (value - error, value + error))
+    return doubles_around(low * (1 - 8 * _ROUNDOFF))[0], doubles_around(high * (1 + 8 * _ROUNDOFF))[1]
 
 
 def _hockey_stick(p: LongDoubleArray, q: LongDoubleArray, epsilon: float, logs: bool) -> _Bounds:

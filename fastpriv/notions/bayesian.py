@@ -3,7 +3,7 @@
 Notation: X is the secret with prior pi on points x, M the mechanism.
 """
 
-# bounds: tested by enclosures/test_channel_notions - rounding of a root
+# bounds: proved - docs/proofs/roundings.md, 13.14: rounding of a weighted mean
 
 from __future__ import annotations
 
@@ -242,7 +242,8 @@ def _abp_of_stack(pairs: StackWithPriors, n_jobs: int | None, progress: Progress
         assert shifts.weight is not None
         ends = _outward(shifts).reshape(3, chosen.size, secrets.size)
         per_value[:, chosen[:, None], secrets] = ends
-        others[:, :, chosen] = _maximum_and_mean(ends, shifts.weight / shifts.weight.sum(axis=-1, keepdims=True))
+        weight = shifts.weight / _channel_blocks.accurate_sums(shifts.weight)[..., None]
+        others[:, :, chosen] = _maximum_and_mean(ends, weight)
 
     def of_block(part: slice) -> None:
         columns, _, status = pairs.columns(part)
@@ -273,7 +274,7 @@ def abp_of_shifts(shifts: PosteriorShifts) -> AverageBayesianPrivacy:
     """The result of ``abp`` for a channel."""
     value, lower, upper = _outward(shifts)
     per_value = Estimate(value, lower, upper, kind="certified", unit="1", method=shifts.method)
-    weight = np.ones(1) if shifts.weight is None else shifts.weight / shifts.weight.sum()
+    weight = np.ones(1) if shifts.weight is None else shifts.weight / _channel_blocks.accurate_sum(shifts.weight)
     return _with_maximum_and_mean(per_value, weight, 2.1 * shifts.weight_error)
 
 

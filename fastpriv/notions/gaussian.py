@@ -20,7 +20,7 @@ slope between both has l_k(y) <= l_i(y) + (l_k(t) - l_i(t))^+; for y > t, l_k(y)
 differences and the largest of the second, e: the sum times exp(e) is an upper bound.
 """
 
-# bounds: tested by enclosures/test_notions - rounding of the caps by which values of the secret are left out
+# bounds: proved - docs/proofs/roundings.md, 13.15: rounding of the caps by which values of the secret are left out
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ _GROUPING_TOLERANCE = 4e-14
 _CROSSING_ROOM = 2.0  # times the least bound of a crossing: how far from the values grouped ones serve as well
 _GROUPING_SQUARE = 100.0  # what the square of the radius has to exceed that of a crossing by, and 10 to spare
 _CLEAR_DIVERGENCE = 0.1  # nats; the error of grouping is small beside such a divergence
-# bound: tested by enclosures/test_many_values - rounding of a sum of exponentials and of its logarithm
-_CAP_ROUNDING = 2e-13
+# bound: proved - docs/proofs/roundings.md, 13.15: relative rounding of a sum of exponentials of at most 450
+_CAP_ROUNDING = 4e-13
 # bound: none - values whose cap is so near the largest upper bound, relative, are not evaluated; their cap is a bound
 _TIE = 1e-12
 _CAP_REACH = 30.0  # standard deviations beyond which values add nothing to a cap: e^-450
@@ -236,9 +236,9 @@ def _divergence_caps(prior: Pmf, sigma: float, grouped: GroupedAtoms) -> FloatAr
     One is -log sum_j w_j e^(-(x - x_j)^2 / (2 sigma^2)): the sum of w_j P_j is no less than its part along P_x with
     mass w_j e^(-KL(P_x || P_j)) each (Hershey and Olsen 2007). The other averages KL(P_x || P_j).
     """
-    x = prior.values
+    x, median = prior.values, int(np.searchsorted(np.cumsum(prior.probabilities), 0.5))
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = (x - x[0]) / sigma
+        scaled = (x - x[min(median, x.size - 1)]) / sigma  # an outlier as origin would cost digits
         square = (scaled - np.sum(prior.probabilities * scaled)) ** 2
         average = 0.5 * (square + np.sum(prior.probabilities * square))
     sums = np.empty(x.size)

@@ -520,8 +520,8 @@ class FixedSizeSampled(PairObject):
 
     **Accuracy** against all data sets of 3 to 5 records and high-precision arithmetic by
     ``tests/enclosures/test_sampled.py``. Where a record is replaced and noise is normal, the upper bound is the
-    composition of the curve of one step: of two steps within 5e-13 (1 + |log delta|), of more on a grid, within 2e-7
-    at three steps, sigma 2 and 8 of 64 records, and wider at small rates (``test_common_grids.py``).
+    composition of the curve of one step: of two steps within 5e-13 (1 + |log delta|), of more within 1e-8 where rates
+    are above about 0.005 (``test_fixed_size_samples.py``), else on a grid, within 1e-4 (``test_common_grids.py``).
 
     Source: Balle, Barthe and Gaboardi 2018; Zhu, Dong and Wang 2022; Lebeda, Regehr, Kamath and Steinke 2024; the head
     of ``fastpriv/pairs/sampled.py``.

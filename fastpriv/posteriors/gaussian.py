@@ -42,18 +42,16 @@ _DEGREE = 16  # nodes of the Chebyshev polynomial of a cell
 _MAX_HALVINGS = 40  # of a cell, far more than smoothness on the scale of sigma needs
 # bound: none - last coefficients, relative, at which halving of cells ends; they count in full in the error
 _SMALL_COEFFICIENTS = 2e-13
-# bound: none - rounding of an interpolated value, relative to the largest of its cell; these estimates are heuristic
-#    (``kind``), as their quadrature error is estimated: no constant here enters a certified bound
+# bound: none - error estimate in answers called heuristic: of an interpolated value, of the largest of its cell
 _INTERPOLATION_ERROR = 1e-14
 _SMALL_VALUE = 1 / 32  # of the largest value of a cell, below which points are evaluated directly,
 _FEW_POINTS = 100  # or, in cells of more points, the cell is halved
-# bound: none - rounding of the divergence, beside the difference of two rules, which estimates the other error;
-#    heuristic as above
+# bound: none - error estimate in answers called heuristic: of the divergence, beside the difference of two rules
 _ROUNDING = 1e-12
-# bound: none - rounding of e, relative to the largest of all true values, or to 1 where N_a stands for q E_a;
-#    heuristic as above
+# bound: none - error estimate in answers called heuristic: of e, relative to the largest of all true values, or to 1
+#    where N_a stands for q E_a
 _CANCELLATION = 4e-15
-# bound: none - rounding of divergences that are subnormal; heuristic as above
+# bound: none - error estimate in answers called heuristic: of divergences that are subnormal
 _LEAST_ERROR = 1e-320
 # bound: none - tolerance of the grouping of atoms, whose effect is tested with the rest
 _GROUPING_RTOL = 1e-12

@@ -23,8 +23,8 @@ No digits cancel in small divergences: the posterior sums to 1, so c - 1 = sum m
            sum b sin(t y) - t sum (v - m)                                elsewhere.
 """
 
-# bounds: proved - rounding of the integrand and its sum: theorem 10.8 of docs/proofs/posteriors.md; truncation is
-#    proved at the head
+# bounds: proved - docs/proofs/roundings.md, 13.22: rounding of the integrand and its sum; truncation is proved at the
+#    head
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def product_type_jensen_shannon(parts: Sequence[PosteriorMasses], counts: IntArr
     rows = max(1, _BLOCK_ENTRIES // len(nodes))
     for first in range(0, len(counts), rows):
         change, error = _one_minus_product(coefficients, counts[first : first + rows])
-        uncertainty = weight * (error + 12 * UNIT_ROUNDOFF * (1 + np.pi * nodes) * np.abs(change))
+        uncertainty = weight * (error + 16 * UNIT_ROUNDOFF * (1 + np.pi * nodes) * np.abs(change))
         for i in range(len(change)):
             value[first + i] = math.fsum((weight * change[i]).tolist())
             rad[first + i] = math.fsum(uncertainty[i].tolist()) * (1 + 1e-9) + truncation
@@ -100,8 +100,7 @@ def _log_coefficients(parts: Sequence[PosteriorMasses], t: NDArray[Any]) -> list
             modulus = np.abs(1 + change)
             share = np.where(error > 0, error / (modulus + error), 0.0)
             rounding = 16 * UNIT_ROUNDOFF * (np.where(np.isfinite(log), np.abs(log), 0.0) + np.abs(change))
-            size = np.log(modulus + error)
-            terms.append((log, size + 8 * UNIT_ROUNDOFF * (1 + np.abs(size)), np.log1p(-share), rounding))
+            terms.append((log, np.log(modulus + error), np.log1p(-share), rounding))
     return terms
 
 
@@ -119,8 +118,8 @@ def _one_minus_product(coefficients: list[tuple[Any, ...]], counts: IntArray) ->
     with np.errstate(over="ignore", invalid="ignore"):
         rounding *= 1 + 0.1 * len(coefficients)
         difference = -np.expm1(logs).real
-        modulus = np.minimum(np.exp(size), 1.01)  # a Chernoff coefficient is at most 1; 1.01 allows for rounding
-        error_of_product = modulus * (-np.expm1(fall) + np.expm1(rounding)) + 24 * UNIT_ROUNDOFF * np.abs(difference)
+        error_of_product = np.exp(size) * (-np.expm1(fall) + np.expm1(rounding))
+        error_of_product += 64 * UNIT_ROUNDOFF * np.abs(difference)
     return difference, error_of_product
 
 
@@ -160,9 +159,9 @@ def _coefficient_minus_one(part: PosteriorMasses, t: FloatArray) -> tuple[NDArra
         slope = np.where(near, np.minimum(np.abs(x) + t_column * y.rad, 2.0), 2.0)
         uncertainty = t_column * y.rad + 2 * UNIT_ROUNDOFF * np.abs(x)
         size = np.abs(x)
-        rounding = np.where(near & (size >= 1), 4 * UNIT_ROUNDOFF * (size + 1), 8 * UNIT_ROUNDOFF * np.abs(sine_terms))
+        rounding = UNIT_ROUNDOFF * np.where(near & (size >= 1), 16 * (size + 1), 32 * np.abs(sine_terms))
         slack = (2 * half * half + np.abs(sine_terms)) * b.rad + (b.mid + b.rad) * (
-            2 * slope * uncertainty + 24 * UNIT_ROUNDOFF * half * half + rounding
+            2 * slope * uncertainty + 64 * UNIT_ROUNDOFF * half * half + rounding
         )
         error[row] = (
             slack.sum(axis=1)

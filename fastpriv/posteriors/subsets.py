@@ -14,7 +14,7 @@ Z, and K = sum w (e^y (y - 1) + 1), J = sum w F(y), whose terms are never negati
 E|y| <= KL + T under the posterior, so that
 
     |e| is wrong by at most      delta (1 + |e|) + u [150 T + 6 (KL + T)]
-    |K|                          delta (KL + T) + u K [400 + 4 (2 + max y)]
+    |K|                          delta (KL + T) + u K [600 + 4 (2 + max y)]
     |J|                          (delta + |log(1 + e)|) min(0.6, (KL + T)/2) + u [1000 J + 2 (KL + T)]
 
 by the derivatives of the terms, their own roundings and at most 96 roundings of a sum. KL is (K + e)/(1 + e) -
@@ -225,7 +225,7 @@ def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> d
     ev_error = z_error + 4.0 * UNIT_ROUNDOFF * (abs(evidence) + abs(sums.high) + abs(likelihood.constant))
     kl = (k + (e - (1.0 + e) * correction)) / (1.0 + e)
     kl_error = 1.01 * (
-        delta * spread + UNIT_ROUNDOFF * k * (400.0 + 4.0 * (2.0 + max(up, 0.0))) + (k + abs(e)) * e_error
+        delta * spread + UNIT_ROUNDOFF * k * (600.0 + 4.0 * (2.0 + max(up, 0.0))) + (k + abs(e)) * e_error
         + 4 * UNIT_ROUNDOFF * abs(e) + e_error**2
     )
     js_error = 1.01 * (

@@ -33,6 +33,7 @@ def absent():
     }
 
 
+@pytest.mark.slow
 def test_missing_values_of_every_kind():
     for name, value in absent().items():
         with pytest.raises(DomainError, match="x must have no missing values; got .* at index .*Fill them in"):

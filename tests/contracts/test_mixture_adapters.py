@@ -23,6 +23,7 @@ POINTS = np.array([[0.0, 1.0], [-3.0, 2.0], [7.0, 0.5]])
 
 
 @pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.slow
 def test_there_and_back_by_scikit_learn(name):
     pytest.importorskip("sklearn.mixture")
     mixture = MIXTURES[name]

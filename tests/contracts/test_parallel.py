@@ -116,6 +116,7 @@ def test_an_error_in_a_task_reaches_the_caller_after_the_results_before_it(n_job
     assert seen == [0, 1, 2][: len(seen)]
 
 
+@pytest.mark.slow
 def test_a_fork_after_use_does_not_hang():
     code = """
 import os, sys, warnings

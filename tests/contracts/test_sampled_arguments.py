@@ -323,6 +323,7 @@ def test_what_follows_a_log_ratio_is_given_by_name():
             call(ratio, 2.0)
 
 
+@pytest.mark.slow
 def test_the_keywords_are_explained_where_docstrings_say():
     code = "import fastpriv; assert 'max_seconds' in fastpriv.sampling.Sampling.__doc__"
     subprocess.run([sys.executable, "-c", code], check=True)

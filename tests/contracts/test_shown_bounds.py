@@ -122,6 +122,7 @@ def test_rounded_up_and_down(number, up, down):
 
 @settings(max_examples=300, deadline=None)
 @given(st.floats(allow_nan=False), st.integers(0, 20), st.sampled_from("efg"))
+@pytest.mark.slow
 def test_rounding_is_outward(number, places, form):
     spec = f".{places}{form}"
     below, above = (float(rounded_outward(number, spec, below=side)) for side in (True, False))

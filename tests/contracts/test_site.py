@@ -59,6 +59,7 @@ def test_links_that_lead_nowhere_are_named(site, tmp_path):
     assert sorted(site.broken_links(tmp_path)) == broken
 
 
+@pytest.mark.slow
 def test_theorems_that_the_code_cites_are_on_the_pages_that_it_names():
     cited = re.compile(r"(?:docs/proofs/(\w+)\.md, )?theorems? (\d+\.\d+)(?: of docs/proofs/(\w+)\.md)?")
     sources = [path for folder, ends in (("csrc", "*.h"), ("fastpriv", "*.py")) for path in (ROOT / folder).rglob(ends)]

@@ -87,7 +87,7 @@ def test_long_grids_are_those_of_single_calls_bit_for_bit():
         same_bits(found, i, fp.hockey_stick_divergence(p[i], p[2 - i], epsilon))
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("certified", [False, True])
 @pytest.mark.parametrize("name", ["kl_divergence", "jensen_shannon", "renyi_divergence", "total_variation", "entropy",
                                   "label_information"])
@@ -165,6 +165,7 @@ def test_an_estimate_as_epsilon():
 
 
 @pytest.mark.parametrize("n_jobs", [2, 5, -1])
+@pytest.mark.slow
 def test_threads_change_no_bit(n_jobs):
     rng = np.random.default_rng(3)
     p = MixtureStack(rng.dirichlet(np.ones(3), 5000), rng.normal(size=(5000, 3)), rng.uniform(0.5, 2.0, (5000, 3)))

@@ -54,7 +54,7 @@ CALLS = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", CALLS)
 def test_large_laws_and_slow_functions_are_answered_in_time(name, monkeypatch):
     clock = installed_work_clock(monkeypatch, term=1e-6)
@@ -93,6 +93,7 @@ def test_a_clock_tells_its_whole_that_it_was_felt():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("logs", [False, True])
+@pytest.mark.slow
 def test_epsilons_that_an_interruption_left_out_are_not_zero(n_jobs, logs):
     p, q = mixture(3, 2, 1), mixture(3, 2, 2)
     call = log_hockey_stick_divergence if logs else hockey_stick_divergence
@@ -145,6 +146,7 @@ class Stalled:
     ],
     ids=["an import", "a slow start", "a busy machine", "a very busy machine"],
 )
+@pytest.mark.slow
 def test_a_busy_machine_has_no_say_where_there_is_time(stalls, monkeypatch):
     p, q = mixture(3, 2, 1), mixture(3, 2, 2)
     calls = [

@@ -33,6 +33,7 @@ MENUS = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", MENUS)
 @pytest.mark.parametrize("steps", [1, 2, 4])
 def test_all_strategies(name, steps):

@@ -48,7 +48,7 @@ def test_discrete_laws_in_fractions(laws, steps, times):
     assert worst < 1e-10
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "steps"), [
     (1.0, 2), pytest.param(1.0, 10, marks=pytest.mark.slow), (0.5, 40), (0.2, 10),
     pytest.param(3.0, 1000, marks=pytest.mark.slow),
@@ -66,7 +66,7 @@ def test_normal_noise_on_a_grid_of_losses_is_the_random_allocation(sigma, steps)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scale", "epsilon"), [(1.0, 0.25), (1.0, 0.7), (0.2, 2.0), (5.0, 0.01)])
+@pytest.mark.parametrize(("scale", "epsilon"), [(1.0, 0.7), (5.0, 0.01)])
 def test_two_steps_of_laplace_noise(scale, epsilon):
     """By quadrature over the loss of the first step: what is left is the curve of one step, at another level."""
     shift, x = 1.0 / scale, math.exp(epsilon)

@@ -176,7 +176,7 @@ def test_infinite_losses(mass, count):
     assert (found.lower >= math.log(mass) - 1e-12).all()
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [1, 7, 60])
 @pytest.mark.parametrize("quantity", ["delta", "tail"])
 def test_lattices_by_transforms(monkeypatch, count, quantity):

@@ -58,6 +58,7 @@ INPUTS = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("d", "amplitude"), INPUTS)
 def test_the_input_proves_the_bracket(d, amplitude):
     got = awgn_capacity(d, amplitude)

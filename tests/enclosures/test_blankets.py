@@ -34,6 +34,7 @@ def epsilons(local: float) -> list[float]:
     return [share * local for share in (0.0, 1e-9, 0.1, 0.4, 0.7, 0.95, 1 - 1e-9)]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", CHANNELS)
 @pytest.mark.parametrize("n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_channels_against_all_data_sets(name, n):
@@ -177,6 +178,7 @@ def test_cells_of_noise(normal, distance):
     assert worst <= cells.error / 2
 
 
+@pytest.mark.slow
 def test_one_report_is_the_mechanism():
     for mechanism in (GaussianMechanism(0.5, 1.0), LaplaceMechanism(2.0, 1.0)):
         for epsilon in (0.0, 0.1, 0.4):

@@ -166,7 +166,7 @@ def test_a_release_drawn_from_the_prior_is_refused():
     assert notions.abp(prior, useless, release=[0.5, 0.5]).maximum.value == 0.0
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", [case for case in CASES if len(case[1]) < 20], ids=lambda case: case[0])
 def test_curves(case):
     name, cells, prior = case
@@ -212,7 +212,7 @@ STRUCTURED = [
 ]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("channel", STRUCTURED, ids=lambda channel: repr(channel)[:40])
 def test_structured_channels_against_their_rows(channel):
     rows = channel.matrix()
@@ -257,7 +257,7 @@ def test_products_add():
     assert notions.ci_lmip(one.power(50)).value == pytest.approx(50 * notions.ci_lmip(one).value, abs=1e-7)
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m", "times"), [(2, 2, 5), (2, 3, 3), (3, 2, 3), (2, 4, 2), (1, 2, 3)])
 def test_the_curve_of_a_product_mixes_the_pairs_of_its_factors(n, m, times):
     rng = np.random.default_rng([n, m, times])
@@ -274,6 +274,7 @@ def test_the_curve_of_a_product_mixes_the_pairs_of_its_factors(n, m, times):
     np.testing.assert_allclose(large.value, [0.99980814998, 0.00223073194], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_closed_forms_at_any_size():
     for k in (2**64, 2**200):
         q = RandomizedResponse(k, 1.0)

@@ -35,7 +35,7 @@ def holds(row, truth, cost):
     return good and (cost[2] > 0 or row[5] - row[4] <= 5e-13 * max(1.0, abs(row[3])))
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @few_or_all("count", 150, 3000)
 @pytest.mark.parametrize("name", RATIOS)
 def test_single_gaussians_contain_the_truth(name, count):
@@ -68,7 +68,7 @@ def group(rng, kind, n):
     return np.maximum(w, 1e-40), m * rng.choice([-1, 1])
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @few_or_all("count", 100, 3000)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("kind", ["binomial", "with zero", "without zero"])

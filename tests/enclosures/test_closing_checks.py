@@ -134,6 +134,7 @@ def test_wide_brackets_hold_the_largest_single_release():
     assert two.width < 1e-9
 
 
+@pytest.mark.slow
 def test_losses_that_elementary_bounds_do_not_know_are_left_as_they_are():
     curve = compose(GaussianMechanism(1.0, 1.0).delta, 2)
     table = _elementary(curve.forward_pairs)

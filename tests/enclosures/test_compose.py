@@ -133,6 +133,7 @@ def test_one_release_is_its_pair(pair):
     assert np.allclose(found.value, truth.value, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_negative_epsilons_of_two_releases():
     """delta(epsilon) of two releases by an integral over the first one."""
     x, weight = np.polynomial.legendre.leggauss(400)

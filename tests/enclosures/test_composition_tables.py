@@ -86,7 +86,7 @@ def test_stored_truths_lie_within_the_bounds():
     assert seen > 15
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.slow
 def test_cells_meet_single_calls(seed):
     sigma, rate, count, delta = random_cells(seed, 12)
@@ -103,15 +103,9 @@ def test_cells_meet_single_calls(seed):
     assert ((found.upper - found.lower)[positive] < 1e-9 * found.upper[positive]).all()
 
 
-EXTREMES = [
-    [[0.3, 1e3], [1e-3, 1.0 - 2.0**-53], [1, 100, 10**7], [1e-300, 1e-5]],
-    [[0.3, 1.0, 30.0, 1e3], [1e-6, 1e-3, 0.3, 1.0 - 2.0**-53], [1, 100, 10**7], [1e-300, 1e-30, 1e-5, 0.3]],
-]
-
-
-@pytest.mark.parametrize("grid", [EXTREMES[0], pytest.param(EXTREMES[1], marks=pytest.mark.slow)])
 @pytest.mark.slow
-def test_extremes_are_bracketed(grid):
+def test_extremes_are_bracketed():
+    grid = [0.3, 1.0, 1e3], [1e-6, 1e-3, 0.3, 1.0 - 2.0**-53], [1, 100, 10**7], [1e-300, 1e-30, 1e-5, 0.3]
     sigma, rate, count, delta = (axis.ravel() for axis in np.meshgrid(*grid, indexing="ij"))
     above = composed_epsilon(sigma, rate, count, delta, bounds="upper")
     found = composed_epsilon(sigma, rate, count, delta)

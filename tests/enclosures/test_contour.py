@@ -296,6 +296,7 @@ def test_moments_of_laplace_noise(scale, shift, t):
             assert abs(truth) <= above
 
 
+@pytest.mark.slow
 def test_atoms_alone_enclose_the_exact_sum():
     p, q, count, epsilon = 0.625, 0.375, 16, 2.737
     truth = sum(

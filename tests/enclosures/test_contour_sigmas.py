@@ -60,7 +60,7 @@ def of_tilt(p, q, t, w):
     return total, weights, loss, float(mean), float(np.sqrt(np.sum(weights * (loss - mean) ** 2)))
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_moments_and_what_bounds_them_further_out(name):
     p, q, tilts = PAIRS[name]
@@ -88,7 +88,7 @@ CASES = [
 ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "count", "t", "reach"), CASES)
 def test_delta_of_many_steps(name, count, t, reach):
     """epsilon is that of the saddle point t; truth is a sum of other t and period, confirmed by a third."""

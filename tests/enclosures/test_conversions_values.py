@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.special
 from mpmath import mp, mpf
 
 from fastpriv import conversions
@@ -200,3 +201,46 @@ def test_numbers_that_leave_the_range_of_doubles():
         assert found.lower < found.upper == math.inf
     assert conversions.robustness_from_mbp(large, 0.5).upper == 1.0
     assert conversions.ldp_from_mbp(math.inf).lower == math.inf
+
+
+def test_an_order_near_1_and_a_delta_near_1():
+    """1 - 1/a has no digits of its own there: with log1p(-1/a) the lower bound was above the formula by u / (a - 1)."""
+    order, delta = 1.0 + 1e-10, 1.0 - 1e-10
+    found = conversions.dp_epsilon_from_rdp(30.0, order, delta)
+    with mp.workdps(50):
+        truth = 30 + mp.log1p(-1 / mpf(order)) - mp.log(mpf(order) * mpf(delta)) / (mpf(order) - 1)
+    assert found.lower <= truth <= found.upper
+
+
+def test_the_least_probabilities_keep_their_digits_where_a_power_makes_them_large():
+    """A subnormal product that is rounded first, and multiplied by a power of e then, has lost digits that count."""
+    least = 5e-324
+    with mp.workdps(50):
+        delta = mpf(least)
+        truths = [
+            (conversions.group_dp_delta_from_dp(0.5, least, 1000), delta * mp.expm1(500) / mp.expm1("0.5")),
+            (conversions.robustness_from_ldp(20.0, least), delta * mp.exp(20)),
+            (conversions.robustness_from_mbp(5.0, least), delta * mp.exp(10)),
+            (conversions.robustness_from_mbp(20.0, least), delta * mp.exp(40)),
+            (conversions.ldp_from_mbp_sides(5e-323, least, 0.4), delta * (1 / mpf(0.4))),
+        ]
+        for found, truth in truths:
+            assert found.lower <= truth <= found.upper, (found, truth)
+
+
+@pytest.mark.parametrize(("name", "low", "high", "units"), [
+    ("erfinv", 1e-300, 1e-290, 30), ("erfinv", 1e-3, 0.4622, 30), ("ndtri_exp", -700.0, -1.3, 60),
+    ("ndtri_exp", -5.0, -1.3, 60),
+])
+def test_functions_of_scipy_are_as_exact_as_lemma_13_10_takes_them_to_be(name, low, high, units):
+    x = np.random.default_rng(3).uniform(low, high, 40)
+    found = getattr(scipy.special, name)(x)
+    with mp.workdps(40):
+        for t, y in zip(x.tolist(), found.tolist(), strict=True):
+            value = mpf(y)
+            if name == "erfinv":  # one Newton step from the value is the truth to the square of its error
+                step = (mp.erf(value) - t) * mp.sqrt(mp.pi) / 2 * mp.exp(value**2)
+            else:
+                tail = mp.ncdf(value)
+                step = (mp.log(tail) - t) * tail / mp.npdf(value)
+            assert abs(step / value) <= units * mpf(2) ** -53, (name, t)

@@ -24,7 +24,7 @@ def curve_of(coefficients, sigma, bins, direction, epochs=1):
     return pair if direction == "forward" else pair.reversed()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("coefficients", "sigma", "epochs", "epsilon", "step", "reach"), [
     (ONE_BAND, 2.0, 1, 0.0, 0.25, 12), (ONE_BAND, 2.0, 1, 2.0, 0.25, 12), (ONE_BAND, 1.0, 1, 5.0, 0.25, 16),
     (ONE_BAND, 0.5, 2, 1.0, 0.125, 12), (ONE_BAND, 0.3, 1, 10.0, 0.125, 14), (NO_BANDS, 10.0, 1, 1.0, 0.5, 30),

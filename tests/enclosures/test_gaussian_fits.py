@@ -67,6 +67,7 @@ def test_discrete_pairs(count):
         assert found.upper - found.lower <= 1e-8
 
 
+@pytest.mark.slow
 def test_ranges_of_a_subsampled_mechanism():
     """Over all tests mu is that of a record that is always sampled; over those that matter it is far smaller."""
     step = PoissonSampledGaussian(sigma=2.0, rate=0.015625)

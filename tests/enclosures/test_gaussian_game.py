@@ -65,6 +65,7 @@ def test_signals_of_very_different_variances_are_held():
             assert holds(got, want), (got, want)
 
 
+@pytest.mark.slow
 def test_a_signal_indefinite_by_a_rounding_is_held():
     rng = np.random.default_rng(13)
     exact = 0
@@ -166,6 +167,12 @@ def test_the_game_and_its_saddle_point():
             assert game.signal == pytest.approx(ratio)
             assert game.noise == pytest.approx(1.0)
     assert gaussian_game(4, 4.0, 4.0, unit="bits").value.value == 2.0
+
+
+def test_a_subnormal_quotient_of_powers_in_many_dimensions():
+    """P / N is rounded from 1.5 to 2 units of the least double, and 2^52 times that is no longer subnormal."""
+    game = gaussian_game(2**53, 1.5e-323, 2.0)
+    assert holds(game.value, mpf(2) ** 52 * mpf(1.5e-323) / 2)
 
 
 def test_neither_player_gains_by_leaving_the_saddle_point():

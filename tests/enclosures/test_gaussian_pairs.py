@@ -1,10 +1,12 @@
 """Two normal distributions of any covariances: certified curves against closed forms and integrals of mpmath."""
 
+import math
+
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv import GaussianMixture, compose, hockey_stick_divergence, total_variation
+from fastpriv import GaussianMixture, compose, hockey_stick_divergence, renyi_divergence, total_variation
 from fastpriv.divergences import log_hockey_stick_divergence
 from fastpriv.divergences.reductions.gaussian_spectra import GaussianSpectrum, gaussian_spectrum
 from fastpriv.divergences.reductions.gaussian_sums import gaussian_sum_bounds
@@ -239,3 +241,16 @@ def test_condition_numbers(power):
             [0.0, 0.1, 1.0, 5.0, 100.0],
             1e-9,
         )
+
+
+@pytest.mark.parametrize(("sigma", "order"), [
+    (1.1254600816236753, 0.5068504249798055), (math.sqrt(1.27), 0.5), (math.sqrt(0.72), 0.5),
+])
+def test_a_renyi_divergence_of_nearly_equal_scales_whose_two_logarithms_cancel(sigma, order):
+    """Beyond the series of 1 + 1/4 the difference of two logarithms, an eighteenth of each, was off by 99 units."""
+    found = renyi_divergence(GaussianMixture.single(0.0, sigma), GaussianMixture.single(0.0, 1.0), order)
+    with mp.workdps(40):
+        x, b = mpf(sigma) ** 2 - 1, mpf(order) - 1
+        truth = -(mp.log1p(x) + mp.log1p(-b * x) / b) / 2
+    assert found.lower <= truth <= found.upper
+    assert abs(found.value / truth - 1) < 4e-15

@@ -53,7 +53,7 @@ def test_differences_of_integrals(name, quantity):
     for k in range(3 * len(sides)):
         derivative = getattr(found, SIDES[k])
         size = float(np.abs(derivative.value).max())
-        for i in range(1 if quantity == "renyi" else 2):
+        for i in range(1 if quantity in ("renyi", "jensen_shannon") else 2):
             values = []
             for sign in (1, -1):
                 moved = [[list(column) for column in side] for side in exact]

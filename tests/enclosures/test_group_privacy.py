@@ -143,7 +143,7 @@ def hockey_stick_sum(p, q, level):
     return np.maximum(p - math.exp(level) * q, 0.0).sum()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [GeometricMechanism(5, 0.3), RandomizedResponse(3, 1.0), LaplaceMechanism(2.0).delta]
 )
@@ -170,6 +170,7 @@ def test_iterated_curves_of_normal_noise_are_nearly_its_own():
         assert (found.upper <= truth.upper * (1 + excess)).all()
 
 
+@pytest.mark.slow
 def test_groups_that_no_mixture_has_are_bounded():
     """Where the weight of the whole group underflows, the iterated curve stands in."""
     step = PoissonSampledGaussian(2.0, 1e-6)

@@ -85,14 +85,14 @@ def test_needles_against_ball_arithmetic(kind):
 
 @pytest.mark.slow
 def test_many_needles_against_ball_arithmetic():
-    """48 pairs, both ways: no bracket misses the truth, and hardly one is as wide as what it encloses."""
+    """24 pairs, both ways: no bracket misses the truth, and hardly one is as wide as what it encloses."""
     rng = np.random.default_rng(2026)
     widths = []
-    for k in range(48):
+    for k in range(24):
         p, q, ratio = pair_with_needles(rng, KINDS[k % len(KINDS)])
         epsilon = float(rng.choice([0.0, 10.0 ** rng.uniform(-12, 2.7), abs(math.log(ratio)) * rng.uniform(0, 1.2)]))
         widths += [relative_width(p, q, epsilon), relative_width(q, p, epsilon)]
-    assert np.sum(np.array(widths) > 1e-9) <= 3
+    assert np.sum(np.array(widths) > 1e-9) <= 2
 
 
 def chain(rng):
@@ -106,7 +106,7 @@ def chain(rng):
 def test_scales_from_1e_minus_140_to_1e_140():
     """No bracket is vacuous, and both directions at 0 are the same number."""
     rng = np.random.default_rng(4)
-    for _ in range(20):
+    for _ in range(10):
         p, q = law(chain(rng)), law(chain(rng))
         forward, backward = hockey_stick_divergence(p, q, 0.0), hockey_stick_divergence(q, p, 0.0)
         assert max(forward.lower, backward.lower) <= min(forward.upper, backward.upper)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fastpriv import GaussianMechanism, LaplaceMechanism, PoissonSampledGaussian, RandomizedResponse, compose
-from fastpriv.composition.two_sampled_gaussians import two_release_bounds
+from fastpriv.composition.two_sampled_gaussians import few_release_bounds
 from fastpriv.mechanisms import DiscreteLaplace, GeometricMechanism
 from fastpriv.pairs import FixedSizeSampled, PoissonSampled, TruncatedPoissonSampled
 from fastpriv.pairs.binomials import overflow
@@ -263,7 +263,7 @@ def test_two_steps_of_replaced_records(first, second, epsilon, truth):
     """The composition of the curves of one step, in both orders of the steps."""
     pairs = [replaced(*item)._bounding_pairs().dominating[0] for item in (first, second)]
     for both in (pairs, pairs[::-1]):
-        found = two_release_bounds(both, np.array([epsilon]))
+        found = few_release_bounds(both, np.array([epsilon]))
         with mp.workdps(30):
             assert found.lower[0] <= mp.mpf(truth) <= found.upper[0]
         assert found.upper[0] - found.lower[0] <= 5e-13 * (1.0 - found.upper[0])
@@ -290,22 +290,22 @@ def test_truth_of_two_steps_of_replaced_records(first, second, epsilon, truth):
 def test_two_steps_far_away():
     """log delta falls far below doubles, rates and ratios beyond the range of the integral are left to others."""
     pair = replaced(2.0, 64, 8)._bounding_pairs().dominating[0].repeated(2)
-    found = two_release_bounds([pair], np.array([40.0, 300.0]))
+    found = few_release_bounds([pair], np.array([40.0, 300.0]))
     single = pair.log_delta(np.array([40.0, 300.0]))
     assert (found.lower >= single.upper).all()  # two steps tell more than one
     assert (found.upper - found.lower <= 1e-12 * abs(found.upper)).all()
     assert found.upper[1] < -700.0
-    assert two_release_bounds([pair], np.array([301.0])) is None
+    assert few_release_bounds([pair], np.array([301.0])) is None
     for other in (replaced(1e-4, 64, 8), replaced(1e4, 64, 8)):
         assert other._bounding_pairs().dominating[0].sampled_gaussian is None
     assert FixedSizeSampled(LaplaceMechanism(1.0), 9, 2, relation="replace_one")._bounding_pairs().dominating[
         0].sampled_gaussian is None
     poisson = compose(PoissonSampled(GaussianMechanism(2.0, 1.0), 0.125)).forward_pairs.dominating
-    assert two_release_bounds([*poisson, pair.repeated(1)], np.zeros(1)) is None
-    other = two_release_bounds([poisson[0].repeated(2)], np.array([40.0, 300.0]))
+    assert few_release_bounds([*poisson, pair.repeated(1)], np.zeros(1)) is None
+    other = few_release_bounds([poisson[0].repeated(2)], np.array([40.0, 300.0]))
     assert (other.lower <= found.upper).all()  # the removal of a record, with the same curve of one step
     assert (other.upper - other.lower <= 1e-12 * abs(other.upper)).all()
-    many = two_release_bounds([replaced(5.0, 10000, 1)._bounding_pairs().dominating[0].repeated(2)],
+    many = few_release_bounds([replaced(5.0, 10000, 1)._bounding_pairs().dominating[0].repeated(2)],
                               np.linspace(0.0, 300.0, 17))
     assert (many.upper - many.lower <= 1e-12 * abs(many.upper)).all()
 

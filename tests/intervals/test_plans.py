@@ -82,6 +82,7 @@ def values(law, rng, n):
     }[law]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("law", "light"),
     [("normal over Laplace", True), ("normal over t3", True), ("chi-square", True), ("minus chi-square", True),
@@ -135,7 +136,7 @@ def test_guaranteed_bounds_stand_rounding_far_out():
         assert found.lower <= found.value <= found.upper
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @few_or_all("runs", 100, 1000)
 @pytest.mark.parametrize("points", ["sobol", "antithetic", "random", "plain"])
 @pytest.mark.parametrize("law", ["mixtures", "functions"])

@@ -2,12 +2,14 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
 from fastpriv import DomainError
 from fastpriv.errors import ShapeError
+from fastpriv.sampling.statistics import confidence_sequences
 from fastpriv.sampling.statistics.confidence_sequences import BoundedMean, tail_excess
 from oracles.counting import allowed, surely_fails
 
@@ -61,7 +63,7 @@ def test_misses_at_the_worst_time_at_length(law):
     runs, before, rng = 2000, 0, np.random.default_rng([2, *law.encode()])
     mean = BoundedMean(runs)
     missed = {(level, side): np.zeros(runs, bool) for level in LEVELS for side in ("both", "lower", "upper")}
-    for after in np.unique(np.geomspace(1, 3000, 16).astype(int)):
+    for after in np.unique(np.geomspace(1, 1500, 14).astype(int)):
         mean.update(draw(rng, (after - before, runs)))
         before = after
         for (level, side), found in missed.items():
@@ -287,3 +289,27 @@ def test_what_is_refused():
         tail_excess(0.0, 0.0, 1.0)
     mean.update([[-1e-12, 2.0 + 1e-12]])
     assert mean.interval(0.9).value.tolist() == [0.0, 2.0]
+
+
+def test_the_logarithm_of_the_wealth_is_as_exact_as_its_allowance_after_many_updates():
+    """Sums of logarithms grow: a plain sum of 800 of them has lost more than the allowance for its observations."""
+    x, m, blocks, size = 0.7, 0.42, 800, 500
+    state, block = confidence_sequences.BoundedMean(), np.full(size, x)
+    for _ in range(blocks):
+        state.update(block)
+    found, count = float(state._log_wealth(0, np.array([m]))[0][0]), blocks * size
+    with mpmath.workdps(40):
+        bets = zip(confidence_sequences._LOG_PRIOR.tolist(), confidence_sequences._BETS.tolist(), strict=True)
+        logs = [mpmath.mpf(prior) + count * (mpmath.log1p(mpmath.mpf(b) * x) - mpmath.log1p(mpmath.mpf(b) * m))
+                for prior, b in bets]
+        truth = mpmath.log(mpmath.fsum(mpmath.exp(log) for log in logs))
+    assert abs(found - truth) <= 1e-9 + count * 2.0**-46
+
+
+def test_the_excess_over_a_threshold_whose_terms_cancel():
+    for order in (0.3, 0.7, 0.9):
+        threshold = 3e5 / 7
+        log_moment = order * threshold
+        with mpmath.workdps(40):
+            truth = mpmath.exp(mpmath.mpf(log_moment) - mpmath.mpf(order) * threshold - 1) / mpmath.mpf(order)
+        assert truth <= tail_excess(log_moment, order, threshold) <= truth * (1 + mpmath.mpf("1e-9")), order

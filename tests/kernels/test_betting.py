@@ -44,6 +44,7 @@ def test_factors_of_any_size_neither_overflow_nor_vanish():
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(SCRIPT, 2, variant)
 

@@ -75,6 +75,7 @@ def test_capacity_against_ball_arithmetic(name):
     assert found[0] <= CAPACITY_RELATIVE, found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["one certain", "both tiny", "nearly equal"])
 def test_capacity_with_complements_against_ball_arithmetic(name):
     a, ca, b, cb = paired(name)
@@ -87,6 +88,7 @@ def test_capacity_with_complements_against_ball_arithmetic(name):
     assert worst(rows)[0] <= CAPACITY_RELATIVE, worst(rows)
 
 
+@pytest.mark.slow
 def test_entropy_against_ball_arithmetic():
     p = chances(np.random.default_rng(13), 12000)
     plain, split = special.binary_entropy(p), special.binary_entropy_with_complement(1 - p, p)

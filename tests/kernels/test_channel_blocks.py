@@ -41,6 +41,7 @@ print(digest.hexdigest())
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(SCRIPT, 1, variant)
 

@@ -32,6 +32,7 @@ WITH = {"channel_mutual_information": notions.cd_lmip, "channel_bayes_vulnerabil
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(SCRIPT, 1, variant)
 

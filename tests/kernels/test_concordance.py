@@ -80,6 +80,7 @@ def test_nothing_to_count():
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_counts(variant):
     check_same_lines(SCRIPT, 1, variant)
 

@@ -81,6 +81,7 @@ def test_many_dimensions_and_many_components(form, k, d):
 
 
 @pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.slow
 def test_a_full_covariance_in_many_dimensions(shared):
     law, _ = drawn(2, 2, 300, shared, spread=0.1)
     check_accuracy(law, samples(law, 1), 1e-14)

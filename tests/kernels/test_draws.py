@@ -194,6 +194,7 @@ COMPONENTS = {
 }
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("runs", COMPONENTS)
 @pytest.mark.parametrize(("form", "shared"), [(0, False), (1, False), (2, False), (2, True)])
 def test_place_is_what_numpy_says(form, shared, runs):

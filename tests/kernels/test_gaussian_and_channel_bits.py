@@ -39,7 +39,7 @@ for name in ("delta", "log_delta"):
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(PROGRAM, 20, variant)

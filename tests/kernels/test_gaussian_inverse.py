@@ -35,6 +35,7 @@ def cases(name, n):
     return np.clip(delta, 1e-300, 1) * 10 ** rng.uniform(0.1, 6, n), delta  # delta(0) of the order of the target
 
 
+@pytest.mark.few(3)
 @few_or_all("count", 400, 4000)
 @pytest.mark.parametrize("name", ["practice", "everywhere", "half", "small r"])
 def test_epsilon_is_safe_and_close(name, count):

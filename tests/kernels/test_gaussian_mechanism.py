@@ -50,6 +50,7 @@ def relative(got, want):
     return abs(float((arb(float(got)) / want - 1).mid()))
 
 
+@pytest.mark.few(4)
 @few_or_all("count", 1000, 6000)
 @pytest.mark.parametrize("name", GRIDS)
 def test_relative_error_against_ball_arithmetic(name, count):

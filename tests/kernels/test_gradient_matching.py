@@ -175,5 +175,6 @@ def test_arrays_that_do_not_fit_are_refused():
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_same_bits(variant):
     check_same_lines(SCRIPT, 17, variant)

@@ -79,7 +79,7 @@ def compare(name, got, rows, truth, relative):
     return found
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @few_or_all("count", 12, 240)
 @pytest.mark.parametrize("name", ["plain", "wide", "normal", "near one bit", "tiny", "edges"])
 def test_ldp_curve(name, count):
@@ -122,6 +122,7 @@ def test_atom_curve(name, count):
 
 
 @few_or_all("count", 5, 20)
+@pytest.mark.slow
 def test_saturation(count):
     rng = np.random.default_rng(8)
     drawn = 10 ** rng.uniform(-300, 0, count), rng.random(2 * count), 1 - 10 ** rng.uniform(-15, -1, count)
@@ -173,6 +174,7 @@ def test_a_smaller_mu_is_taken_for_the_least():
         assert special.ci_lmip_ldp_saturation(mu) == special.ci_lmip_ldp_saturation(1e-300) > 0
 
 
+@pytest.mark.slow
 def test_rare_other_values_at_tiny_mu():
     """At epsilon = 0 a small delta is the root of mu (1 - atom) / (2 atom), whose square leaves the doubles."""
     atom = 1 - 2.0 ** -np.arange(1.0, 54.0)

@@ -1,5 +1,6 @@
 """The curves of mutual-information privacy have the same bits on every instruction set the machine has."""
 
+import pytest
 
 from kernels.variants import check_same_lines, each_wider_variant
 
@@ -21,5 +22,6 @@ for name in sorted(special.__all__):
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(PROGRAM, 11, variant)

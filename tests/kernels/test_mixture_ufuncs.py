@@ -142,6 +142,7 @@ def test_the_interpreter_lock_is_released():
     assert lets_others_run(lambda: LINEAR(*given, rng.random((2000, 1))), 10_000)
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_heard_after_the_call():
     program = """
         import signal, threading, time, os

@@ -135,6 +135,7 @@ for dimension in (1, 2, 3, 4, 9, 15, 16, 100, 10**5):
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits(variant):
     check_same_lines(PROGRAM, 27, variant)
 

@@ -126,7 +126,7 @@ def test_weights_are_those_of_batch_gradients():
     np.testing.assert_allclose(model.gradient(w, x, y), step.gradient(np.arange(6)).ravel(), rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @each_wider_variant
 def test_same_bits_on_every_instruction_set(variant):
     check_same_lines(PROGRAM, 15, variant)

@@ -148,6 +148,7 @@ def test_the_same_bits_on_every_engine_and_after_interruptions(tmp_path):
     assert pickle.loads(pickle.dumps(one)) == one
 
 
+@pytest.mark.slow
 def test_table_and_files():
     found = study()
     assert len(found.rows()) == 4

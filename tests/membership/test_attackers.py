@@ -136,6 +136,7 @@ def test_threshold_of_the_fixed_test():
 
 
 @each_wider_variant
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_scores(variant):
     check_same_lines(SCRIPT, 2, variant)
 

@@ -50,6 +50,7 @@ def test_members_are_found(kind):
     assert np.array_equal(fitted(kind).scores(fresh.released), scores)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_workers_change_nothing(kind):
     training = model().simulate(100, rng=2)
@@ -60,6 +61,7 @@ def test_workers_change_nothing(kind):
     assert np.array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_the_same_as_scikit_learn():
     linear_model = pytest.importorskip("sklearn.linear_model")
     training = model().simulate(300, rng=2)

@@ -68,6 +68,7 @@ def test_claims_of_posteriors():
     assert found.bwma.value == pytest.approx(gains, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_perfect_and_useless_scores():
     b = np.arange(20_000) % 2 == 0
     found = evaluate_attack(b * 1.0, b)

@@ -80,6 +80,7 @@ def test_a_bed_agrees_with_the_reader_itself(bed):
         np.testing.assert_array_equal(read_panel(bed, counted_allele=name, coding="carrier").to_array(), copies > 0)
 
 
+@pytest.mark.slow
 def test_a_bed_written_by_the_reader_comes_back(tmp_path, genotypes):
     from bed_reader import to_bed
 
@@ -411,7 +412,7 @@ for path in sys.argv[1:]:
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [".vcf", ".vcf.gz", ".csv.gz", ".bed", ".bim", ".fam"])
 def test_files_damaged_at_random_end_in_a_sentence(tmp_path, kind):
     rng = np.random.default_rng(list(kind.encode()))

@@ -105,6 +105,7 @@ def test_chains_that_do_not_mix_under_l_infinity_noise_say_so():
     assert unmixed >= 4, unmixed
 
 
+@pytest.mark.slow
 def test_tempering_reaches_modes_that_flips_do_not():
     """Two groups of people with opposite attributes: what one says, the other says too."""
     rng = np.random.default_rng(0)

@@ -105,6 +105,7 @@ def test_single_sphere_limits(d):
     assert abs(float(limit) / d**0.5 - 1.860935682) < 0.3 / d**0.5
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", [*list(CAPACITIES)[:-1], pytest.param((64, 16.0), marks=pytest.mark.slow)])
 def test_known_capacities(case):
     d, amplitude = case
@@ -116,6 +117,7 @@ def test_known_capacities(case):
     assert awgn.certificate(d, amplitude, radii, p, spacing=2.0)[0] < 1e-28
 
 
+@pytest.mark.slow
 def test_three_points_become_four():
     bends = []
     for amplitude in (2.907464, 2.907465):

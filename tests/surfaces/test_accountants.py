@@ -148,6 +148,7 @@ def test_a_small_scoreboard(board, tmp_path):
     assert len(list(csv.DictReader(table.splitlines()))) >= 8
 
 
+@pytest.mark.slow
 def test_the_picture():
     epsilon = np.linspace(0.0, 30.0, 31)
     curve = GaussianMechanism(1.0, 1.0).log_delta(epsilon)

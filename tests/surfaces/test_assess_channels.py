@@ -3,7 +3,9 @@
 import csv
 import json
 import math
+from types import SimpleNamespace
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -162,6 +164,7 @@ def test_epsilon_at_a_delta_of_channels_without_an_end():
     assert (none.value[0], none.upper[0]) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_what_nobody_can_go_through_is_bracketed():
     prior = np.random.default_rng(3).dirichlet(np.ones(42))
     names = [f"n{i:02}" for i in range(42)]
@@ -209,6 +212,21 @@ def test_bounds_hold_where_the_truth_is_known(k):
         assert notions.min_entropy_leakage(prior, channel).lower <= leak.upper
 
 
+def test_an_entropy_of_rounded_probabilities_caps_an_information():
+    """The bit is 1 once in 10^9; p is rounded, and so is its term, by as much as the sum leaves: lemma 13.3."""
+    n = 10**9
+    secret = SimpleNamespace(prior=SimpleNamespace(probabilities=np.array([(n - 1) / n, 1 / n])))
+    channel = SimpleNamespace(inputs=2, _cells_within=lambda cells: cells > 2**20)
+    information = quantities._capacity_and_information(secret, channel, None, math.inf)[1]
+    with mpmath.workdps(40):
+        assert information.upper >= mpmath.log(n) / n - (1 - mpmath.mpf(1) / n) * mpmath.log1p(-mpmath.mpf(1) / n)
+
+
+def test_the_leakage_of_hardly_any_geometric_noise_is_enclosed():
+    found = quantities._geometric_maximal_leakage(SimpleNamespace(epsilon=5e-324, inputs=2))
+    assert found.lower == 0.0 < found.upper <= 1e-322, "half of the least double"
+
+
 def test_required_levels_meet_their_targets(report):
     sigma = {need.target: need.setting for need in report.requirements}
     bits = sigma["at most 0.1 bit on average"]
@@ -242,6 +260,7 @@ def several():
     )
 
 
+@pytest.mark.slow
 def test_a_comparison_is_its_assessments(several):
     assert len(several) == 6
     assert repr(several) == "<Comparison of age, children under gaussian, rr, geometric>"
@@ -278,6 +297,7 @@ def test_files_of_a_comparison(several, tmp_path):
     assert frame["level"].isna().sum() == (frame["mechanism"] == "gaussian").sum()
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_changes_no_bit(several):
     twin = fastpriv.assess(
         {"age": AGES, "children": [0, 1, 1, 3]}, mechanism=["gaussian", "rr", "geometric"], sigma=[1.0, 10.0],
@@ -435,6 +455,7 @@ def test_missing_categories(inside, capsys):
     assert json.loads(capsys.readouterr().out)["data"]["categories"] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_the_shipped_categories(inside, capsys):
     words = ("--columns", "occupation", "--mechanism", "rr", "--epsilon", "1", "--missing", "drop", "--json")
     assert main(["assess", *words]) == 0

@@ -90,6 +90,7 @@ def test_answers_are_compared():
     assert not contains(read_answer(BRACKET), np.array([1.2]), 1e-3)
 
 
+@pytest.mark.slow
 def test_wrong_answers_fail(fast):
     said = []
 

@@ -201,24 +201,20 @@ ASSESS = (
 )
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(15, marks=pytest.mark.slow)])
 @pytest.mark.slow
-def test_assess_killed_at_random_moments_ends_with_the_same_bits(tmp_path, times):
+def test_assess_killed_at_random_moments_ends_with_the_same_bits(tmp_path):
     people = tmp_path / "people.csv"
     people.write_text("age\n31\n40\n40\n58\n")
-    command = [*ASSESS, "--sigma", "1..9:5", str(people)] if times < 10 else [*ASSESS, "--sigma", "1..1000:60"]
+    command = [*ASSESS, "--sigma", "1..1000:60"]
     (tmp_path / "run").mkdir()
-    found = assert_same_bits_after_kills(command, tmp_path / "run", times, ["--resume"], random.Random(times))
-    assert times < 10 or found > 0
+    assert assert_same_bits_after_kills(command, tmp_path / "run", 12, ["--resume"], random.Random(12)) > 0
     assert not list(tmp_path.rglob(".blocks-*"))
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(15, marks=pytest.mark.slow)])
 @pytest.mark.slow
-def test_posterior_killed_at_random_moments_writes_a_whole_file_or_none(tmp_path, times):
-    size = 200_000 if times < 10 else 30_000_000
+def test_posterior_killed_at_random_moments_writes_a_whole_file_or_none(tmp_path):
     source = tmp_path / "likelihood.npy"
-    np.save(source, -0.5 * (np.arange(size) % 1013 / 101.0 - 3.0) ** 2)
+    np.save(source, -0.5 * (np.arange(30_000_000) % 1013 / 101.0 - 3.0) ** 2)
     (tmp_path / "run").mkdir()
     command = [sys.executable, "-m", "fastpriv", "posterior", str(source), "--out", "out.npy", "--quiet"]
-    assert_same_bits_after_kills(command, tmp_path / "run", times, [], random.Random(times))
+    assert_same_bits_after_kills(command, tmp_path / "run", 12, [], random.Random(12))

@@ -144,6 +144,7 @@ BAD = [
 ]
 
 
+@pytest.mark.few(22)
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_one_line_and_exit_code_2(inside, capsys, arguments, message):
     for name, text in {

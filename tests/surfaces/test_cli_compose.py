@@ -155,6 +155,7 @@ def test_directions(capsys):
     assert said(capsys, *words)["table"][0]["value"] == values["worst"]
 
 
+@pytest.mark.slow
 def test_events(tmp_path, capsys):
     sampled = {"class_name": "PoissonSampledDpEvent", "sampling_probability": 0.25,
                "event": {"class_name": "GaussianDpEvent", "noise_multiplier": 3.0}}
@@ -262,6 +263,7 @@ def test_bad_files(tmp_path, monkeypatch, capsys, name, content, text):
     assert repr(name) in error
 
 
+@pytest.mark.few(15)
 @pytest.mark.parametrize(
     ("words", "kind", "parameters"),
     [

@@ -10,6 +10,7 @@ from fastpriv.cli import main
 STEP = ("--sigma", "1", "--rate", "0.01", "--count", "100")
 
 
+@pytest.mark.slow
 def test_the_sentences_are_those_of_the_call(capsys):
     assert main(["risk", *STEP, "--prior", "0.05", "--record", "patient"]) == 0
     text = capsys.readouterr().out
@@ -19,6 +20,7 @@ def test_the_sentences_are_those_of_the_call(capsys):
     assert "The attacker knows everything but" in text
 
 
+@pytest.mark.slow
 def test_json_and_page(capsys, tmp_path):
     page = tmp_path / "risk.html"
     assert main(["risk", *STEP, "--fpr", "0.01", "--candidates", "100", "--delta", "1e-6", "--page", str(page),

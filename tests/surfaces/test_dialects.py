@@ -241,6 +241,7 @@ class TestNothingMerges:
         assert main(["assess", "people.csv", "--column", "id", "--sigma", "1"]) == 2
         assert "must be whole numbers that a double is" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_plain_numbers_stay_numbers_for_any_mechanism(self, write, capsys, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
         write("age;price\n31;1,50\n33;2,25\n36;10,00\n")
@@ -278,6 +279,7 @@ class TestNothingMerges:
         with pytest.raises(DomainError, match="data must be numbers that doubles hold.*Subtract"):
             fastpriv.assess(data, sigma=1, epsilon=1)
 
+    @pytest.mark.slow
     def test_pandas_and_others(self):
         pandas = pytest.importorskip("pandas")
         for kind in ("int64", "Int64", "uint64", "object", "string", "category"):

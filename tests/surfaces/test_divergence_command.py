@@ -310,10 +310,17 @@ def test_an_interrupted_run_prints_and_writes_what_was_reached(inside, capsys, m
     assert Path("t.csv").read_text().count("interrupted") == 1
 
 
-def test_an_interrupt_inside_a_finalizer_is_not_lost(inside):
+@pytest.mark.parametrize("late", [0.0, pytest.param(0.2, marks=pytest.mark.slow)])
+def test_an_interrupt_inside_a_finalizer_is_not_lost(inside, late):
     script = (
-        "import os, signal, sys, time\n"
+        "import os, signal, sys, threading, time\n"
         "from fastpriv.cli import info, main\n"
+        "start = threading.Timer.start\n"
+        "def start_late(self):  # on a busy machine the second interrupt comes before the hook is left\n"
+        "    start(self)\n"
+        "    threading.Timer.start = start\n"
+        f"    time.sleep({late})\n"
+        "threading.Timer.start = start_late\n"
         "class Closing:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"

@@ -158,6 +158,7 @@ def test_the_best_of_random_runs(mean, shape, runs):
         assert composition_from_dp_events(single) == compose(GaussianMechanism(2.0, 1.0))
 
 
+@pytest.mark.slow
 def test_samples_are_read():
     for given in (
         event("SampledWithoutReplacementDpEvent", source_dataset_size=64, sample_size=8, event=GAUSSIAN),

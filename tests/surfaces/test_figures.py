@@ -112,7 +112,7 @@ LEGENDS = {
 }
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", LEGENDS)
 def test_legends_cover_no_curve_and_stay_on_the_page(report, name):
     ax = drawn(LEGENDS[name](report))
@@ -122,6 +122,7 @@ def test_legends_cover_no_curve_and_stay_on_the_page(report, name):
     assert page.y0 <= legend.y0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("ends", "texts"),
     [

@@ -67,6 +67,7 @@ def drawn_text(text, *words):
     return style.label(text, None, *words)[0]
 
 
+@pytest.mark.slow
 def test_a_picture_shows_what_no_font_has(reports):
     ax = fastpriv.report.categories(reports[0])
     drawn = [text.get_text() for text in ax.texts]

@@ -66,6 +66,7 @@ def test_files_are_written(pictures, tmp_path):
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
+@pytest.mark.slow
 def test_the_command_is_the_function(pictures, capsys):
     assert main(["leakage", pictures, *SHORT, *FEW, "--json", "--seed", "5"]) == 0
     found = json.loads(capsys.readouterr().out)

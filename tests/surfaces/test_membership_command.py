@@ -30,6 +30,7 @@ def test_files_are_written(panel, tmp_path):
         assert row["utility_loss"] == pytest.approx(0.06, rel=0.15)
 
 
+@pytest.mark.slow
 def test_json_priors_and_noises(panel, capsys):
     words = ["--json", "--noise", "gaussian:0.3", "--noise", "laplace:epsilon=20", "--noise", "linf:epsilon=10",
              "--attack", "bayes"]
@@ -42,6 +43,7 @@ def test_json_priors_and_noises(panel, capsys):
     assert found["settings"]["defences"]["linf:epsilon=10"].startswith("LInfinityNoise(0.0333")
 
 
+@pytest.mark.slow
 def test_the_table_is_printed(panel, tmp_path, capsys):
     words = [word for word in SHORT if word != "--quiet"]
     out = ["--out", str(tmp_path / "out"), "--figure-format", "none"]
@@ -105,6 +107,7 @@ def _first_line(words, capsys):
     return capsys.readouterr().out.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_file_is_taken_whole_and_the_first_line_says_so(panel, tmp_path, capsys):
     out = tmp_path / "out"
     said = _first_line([panel, "--out", str(out)], capsys)

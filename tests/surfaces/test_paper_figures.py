@@ -306,6 +306,7 @@ def test_an_interruption_leaves_whole_files_only(tmp_path):
             assert (tmp_path / "here" / name).read_text().endswith("\n")
 
 
+@pytest.mark.slow
 def test_an_interruption_inside_exec_ends_with_130_too(tmp_path):
     code = (
         "import sys, fastpriv.cli as cli, fastpriv.studies.papers.paper_report as work; "

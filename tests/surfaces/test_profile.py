@@ -45,6 +45,7 @@ def drawn(ax):
 
 @pytest.mark.usefixtures("silent")
 class TestForms:
+    @pytest.mark.slow
     def test_one_estimate(self):
         ax = drawn(figures.profile(curve(), EPSILON))
         (line,) = lines(ax)
@@ -52,6 +53,7 @@ class TestForms:
         assert ax.get_legend() is None
         assert (ax.get_xscale(), ax.get_yscale(), ax.get_title(loc="left")) == ("linear", "log", "Privacy profile")
 
+    @pytest.mark.slow
     def test_several_estimates_with_labels_on_axes_of_ones_own(self):
         from matplotlib.figure import Figure
 
@@ -62,22 +64,26 @@ class TestForms:
         assert ax.get_title(loc="left") == "$5 δ"
 
     @pytest.mark.parametrize("form", [lambda pair: pair, lambda pair: [pair], lambda pair: [pair, curve()]])
+    @pytest.mark.slow
     def test_pairs(self, form):
         epsilon = np.array([0.1, 1.0, 10.0])
         ax = drawn(figures.profile(form((epsilon, curve(1.0, epsilon))), EPSILON))
         np.testing.assert_array_equal(lines(ax)[0].get_xdata(), epsilon)
 
+    @pytest.mark.slow
     def test_any_order_of_epsilon_and_a_logarithmic_axis(self):
         epsilon = np.array([10.0, 0.1, 1.0])
         ax = drawn(figures.profile(curve(1.0, epsilon), epsilon))
         assert lines(ax)[0].get_xdata().tolist() == [0.1, 1.0, 10.0]
         assert ax.get_xscale() == "log"
 
+    @pytest.mark.slow
     def test_logarithms(self):
         log_delta = GaussianMechanism(1.0, 1.0).log_delta(EPSILON)
         (line,) = lines(drawn(figures.profile(log_delta, EPSILON)))
         np.testing.assert_allclose(line.get_ydata(), curve().value, rtol=1e-12)
 
+    @pytest.mark.slow
     def test_one_point_with_its_bounds(self):
         point = Estimate(0.25, 0.125, 0.5, kind="certified", unit="probability", method="test")
         ax = drawn(figures.profile(point, 1.0, labels="one"))
@@ -93,11 +99,13 @@ class TestForms:
         assert heights.min() < 1e-300
         assert heights.max() == 1.0
 
+    @pytest.mark.slow
     def test_a_delta_of_zero_is_no_point(self):
         zero = Estimate(np.zeros(3), np.zeros(3), np.zeros(3), kind="exact", unit="probability", method="test")
         (line,) = lines(drawn(figures.profile(zero, [0.0, 1.0, 2.0])))
         assert np.isnan(line.get_ydata()).all()
 
+    @pytest.mark.slow
     def test_labels_in_any_script(self):
         labels = ["北京市", "_under", "$x$ \x07"]
         ax = drawn(figures.profile([curve(), curve(2.0), curve(3.0)], EPSILON, labels=labels, title="नमस्ते"))

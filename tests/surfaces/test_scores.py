@@ -140,6 +140,7 @@ def test_wrong_arguments_of_the_scorers():
         datasets.score_estimator(lambda x: 1.0, ENTROPIES, repeats=0)
 
 
+@pytest.mark.slow
 def test_the_truths_are_read_on_first_use():
     code = ("import sys; from fastpriv import datasets; datasets.adult; "
             "assert 'fastpriv.studies.datasets.known_truths' not in sys.modules; datasets.mixture_tasks; "

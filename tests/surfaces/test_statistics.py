@@ -93,6 +93,18 @@ def test_gaussian_noise():
     assert normal_delta(24, need.setting * (1 - 1e-6), 1) > 1e-5
 
 
+def test_the_share_of_the_noise_beside_values_that_lie_closely_together():
+    """The values differ in their last seven digits only: so does their spread, whatever it is divided by."""
+    values, sigma = [0.3 + 1e-9 * k for k in range(5)], 1e-10
+    statistic = read_statistic("mean", values, (-0.7, 1.1), None)
+    share = statistic.quantities("gaussian", sigma, np.array([1.0]))["noise_share"]
+    with mp.workdps(40):
+        exact = [mp.mpf(x) for x in values]
+        square = mp.fsum((x - mp.fsum(exact) / 5) ** 2 for x in exact) / 25
+        truth = 1 / (1 + square / mp.mpf(sigma) ** 2)
+    assert share.lower <= truth <= share.upper <= 1.001 * share.lower
+
+
 @pytest.mark.parametrize(("relation", "change"), [(None, 7.0), ("replace_one", 10.0)])
 def test_laplace_noise(relation, change):
     report = fastpriv.assess(AGES, statistic="sum", bounds=(-3, 7), relation=relation, mechanism="laplace",

@@ -74,6 +74,7 @@ def test_more_errors(table):
         figures.sweep(3, "sigma")
 
 
+@pytest.mark.slow
 def test_command(tmp_path, capsys):
     arguments = ["sweep", "bac_capacity", "--grid", "a=0.1,0.2", "--grid", "b=0:0.5:3", "--quiet", "--n-jobs", "1"]
     assert main([*arguments, "--figure", str(tmp_path / "a.svg"), "--x", "b", "--hue", "a"]) == 0

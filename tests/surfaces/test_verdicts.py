@@ -58,6 +58,7 @@ def test_levels_and_channels():
     assert "guesses it right at most 85.1 times in 100 (50 without" in risk.statement(channel).sentences[0]
 
 
+@pytest.mark.slow
 def test_attacks_and_audits():
     evaluation = evaluate_attack(SCORES, MEMBER, fpr=0.01)
     said = risk.statement(evaluation, prior=0.05, record="patient")
@@ -100,6 +101,7 @@ def test_a_composition_says_what_its_best_answer_promises(capsys):
         assert json.loads(capsys.readouterr().out)["verdict"] == []
 
 
+@pytest.mark.slow
 def test_the_same_command_makes_the_same_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my ages.csv").write_text("age\n" + "\n".join(map(str, AGES)))

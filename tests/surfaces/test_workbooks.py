@@ -53,6 +53,7 @@ def packed(parts):
 
 
 class TestWorkbooks:
+    @pytest.mark.slow
     def test_cells_are_those_of_the_sheet(self, workbook):
         path = workbook()
         assert read_column(path, "weight").tolist() == [61.5, 70, 1e-7, 2**53 - 1]
@@ -131,6 +132,7 @@ class TestWorkbooks:
         with pytest.raises(BackendMissingError, match=r"openpyxl must be installed to read a workboo.*fastpriv\[excel"):
             read_column(tmp_path / "a.xlsx")
 
+    @pytest.mark.slow
     def test_commands_take_them(self, workbook, capsys, monkeypatch):
         path = workbook(more=[["a"]])
         monkeypatch.chdir(path.parent)

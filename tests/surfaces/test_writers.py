@@ -101,6 +101,7 @@ def test_a_fault_while_writing_names_path_and_remedy(written, monkeypatch, code,
     assert os.listdir(path.parent) == [path.name]
 
 
+@pytest.mark.few(13)
 def test_bad_places_are_named(written):
     path, write = written
     if not path.name.startswith("b."):  # which makes the directory
@@ -206,6 +207,7 @@ def test_a_limit_on_files_stops_the_command_with_a_sentence(tmp_path, command):
     assert {name for name in found if not name.startswith(".blocks-")} == {"l.npy", "p.csv"}
 
 
+@pytest.mark.slow
 def test_a_full_screen_is_a_sentence(tmp_path):
     home = os.pathsep.join(filter(None, (str(Path(fastpriv.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
     with open("/dev/full", "w") as full:

@@ -53,10 +53,7 @@ def test_a_sweep_goes_on_from_a_file_without_tables(tmp_path):
     assert found == sweep(functions.drawn, grid={"n": range(5)}, seed=7)
 
 
-@pytest.mark.parametrize(
-    ("times", "side", "n_jobs"), [(2, 30, 1), pytest.param(12, 100, 1, marks=pytest.mark.slow),
-                                  pytest.param(12, 100, 2, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("times", "side", "n_jobs"), [(8, 80, 1), (8, 80, 2)])
 @pytest.mark.slow
 def test_a_sweep_killed_at_random_moments_ends_with_the_same_table(tmp_path, times, side, n_jobs):
     """The moments are counted in finished cells, since a machine under load takes any time to begin."""

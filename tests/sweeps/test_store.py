@@ -86,6 +86,7 @@ OPEN = (
 )
 
 
+@pytest.mark.slow
 def test_a_store_has_one_writer_and_readers_beside_it(path):
     message = "store must have one writer; got .*which another run is writing. Wait for its end"
     with ResultStore.open(path, identity=IDENTITY) as store:
@@ -259,6 +260,7 @@ with ResultStore.open(sys.argv[1], identity={"a": "b"}) as store:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
     path = tmp_path / "store"
     done = subprocess.run(

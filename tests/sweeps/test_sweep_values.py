@@ -24,6 +24,7 @@ def rows(table):
     return list(zip(*(map(repr, values.tolist()) for values in columns.values()), strict=True))
 
 
+@pytest.mark.slow
 def test_cells_are_the_product_in_its_order():
     table = sweep("gaussian_delta", grid=GRID)
     cells = list(itertools.product(GRID["sigma"], GRID["sensitivity"], np.linspace(0, 5, 11).tolist()))
@@ -131,6 +132,7 @@ def test_keys_are_those_of_the_setting():
     assert len(set(different)) == len(different)
 
 
+@pytest.mark.slow
 def test_keys_do_not_collide_in_a_grid():
     settings = make_parameter_grid(grid={"a": np.arange(300), "b": np.arange(300) / 7, "c": ["x", "y"]})
     keys = np.concatenate([settings.keys(settings.block(block)) for block in range(settings.blocks())])
@@ -156,6 +158,7 @@ def test_shards_make_the_same_table(tmp_path, shards):
     assert sweep(functions.product, **words, merge=stores) == whole
 
 
+@pytest.mark.slow
 def test_shards_of_many_cells_are_whole_blocks(tmp_path):
     words = {"grid": {"a": "0:1:200", "b": "0:1:150"}}
     whole = sweep("bac_capacity", **words)

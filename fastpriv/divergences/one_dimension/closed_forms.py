@@ -15,7 +15,8 @@ from ...base.numerics import LARGEST_DOUBLE, SMALLEST_NORMAL, next_above
 from ...distributions import GaussianMixture
 
 LOG_2_PI_E = 2.8378770664093454836  # log(2 pi e), in nats
-_MAX_SERIES_ARGUMENT = 0.25  # |x| up to which logarithms of 1 + x are summed as a series, or taken by log1p
+_MAX_SERIES_ARGUMENT = 0.25  # |x| up to which logarithms of 1 + x are taken by log1p
+_SERIES_RANGE = -0.5, 2.0  # of x whose excess is summed as a series
 
 
 def gaussian_kl(p: GaussianMixture, q: GaussianMixture) -> Estimate:
@@ -47,20 +48,20 @@ def gaussian_max_divergence(p: GaussianMixture, q: GaussianMixture) -> Estimate:
 
 def excess(x: Fraction) -> float:
     """The excess x - log(1 + x) of an exact x > -1, to 8 ulp."""
-    if abs(x) > _MAX_SERIES_ARGUMENT:
+    if not _SERIES_RANGE[0] <= x <= _SERIES_RANGE[1]:
         return to_float(x) - _log(1 + x)
-    # y = x / (2 + x): log(1 + x) = 2 (y + y^3/3 + ...) and x - 2 y = x y
+    # y = x / (2 + x), at most 1/2: log(1 + x) = 2 (y + y^3/3 + ...) and x - 2 y = x y
     y = float(x / (2 + x))
     square = y * y
     tail = 0.0
-    for k in range(25, 1, -2):
+    for k in range(61, 1, -2):
         tail = tail * square + 2.0 / k
     return float(x) * y - y * square * tail
 
 
 def variance_term(x: Fraction, b: Fraction) -> float:
     """The part of the Renyi divergence of order 1 + b >= 1/2 that equal means leave, to 32 ulp."""
-    if max(abs(x), abs(b * x)) <= _MAX_SERIES_ARGUMENT or (b > 0 and abs(x) <= _MAX_SERIES_ARGUMENT):
+    if _SERIES_RANGE[0] <= x <= _SERIES_RANGE[1]:  # and so is -b x where the terms have different signs
         return (excess(x) + excess(-b * x) / float(b)) / 2
     return -(_log(1 + x) + _log(1 - b * x) / float(b)) / 2
 

@@ -21,9 +21,7 @@ integral r |log(r / g)| <= D + sqrt(2 D), D = D(r || g): its negative part is at
 where the noise is strong. Beyond 16 sigma there is less than e^-128 of either.
 """
 
-# bounds: tested by enclosures/test_integrals, properties/test_renyi_below_one, enclosures/test_mixture_integrals,
-#    enclosures/test_many_values - rounding of closed forms, of variances and second moments and of subnormal results;
-#    room for what lies beyond 16 sigma
+# bounds: proved - docs/proofs/roundings.md, 13.19: rounding of second moments, of exponents and of a half-width
 
 from __future__ import annotations
 
@@ -162,6 +160,7 @@ def _half_width(p: GaussianMixture, q: GaussianMixture, order: float, deadline: 
         precision = a / s**2 - b / t**2  # of the Gaussian curve
         centre = closed_forms.to_float((a * m / s**2 - b * n / t**2) / precision)
         peak = order * (math.log(w) - math.log(s)) - float(b) * log_q
+        peak += 1e-14 * order * sum(abs(math.log(x)) for x in (w, s, v, t))  # what it may have lost
         rise = a * b * (m - n) ** 2 / (2 * s**2 * t**2 * precision)  # of the log of the curve at its centre
         drop = 2 * (max(peak + closed_forms.to_float(rise), 0.0) + extra)
         rounded_precision = closed_forms.to_float(precision)
@@ -170,7 +169,7 @@ def _half_width(p: GaussianMixture, q: GaussianMixture, order: float, deadline: 
         else:
             exact_drop = 2 * (max(Fraction(peak) + rise, Fraction(0)) + Fraction(extra))
             half = closed_forms.square_root_above(exact_drop / precision)
-        half_width = max(half_width, abs(centre) + half)
+        half_width = max(half_width, (abs(centre) + half) * (1 + 1e-14))
     return half_width
 
 

@@ -21,8 +21,8 @@ following bounds in closed form are intersected with it.
 Brackets of many epsilons are rows of six numbers: value, lower, upper, and the logarithms of these three.
 """
 
-# bounds: tested by enclosures/test_hockey_stick, enclosures/test_hockey_stick_extremes - outward roundings where mass
-#    gaps are taken as factor and shift; rounding of overlaps, tails and of the sum over groups
+# bounds: proved - docs/proofs/roundings.md, 13.17: outward roundings where mass gaps are taken as factor and shift;
+#    rounding of tails and of the bound by relative entropy
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 
 from ...base import parallel
 from ...base.estimate import Estimate, Unit
-from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray, next_above, next_below
+from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray, log_sum_exp, next_above, next_below
 from ...distributions import GaussianMixture
 from ...kernels import _hockey_stick_curves
 from . import closed_forms, integrals
@@ -49,8 +49,7 @@ COST_FIELDS = ("evaluations", "double_double", "pieces", "undecided")  # what th
 # bound: none - relative width of a bracket from which on the bound by relative entropy is tried
 _WIDE_AFTER_BOUNDS = 1e-2
 _MAX_SIGMA_RATIO, _MAX_KL_COMPONENTS = 1e6, 200  # ratio of scales, and components, up to which that bound is cheap
-# bound: tested by enclosures/test_hockey_stick_extremes - rounding of the logarithms of the closed bounds, with 1e-12
-#    of their size
+# bound: proved - docs/proofs/roundings.md, 13.17: rounding of a logarithm of a sum of weighted tails
 _OUTWARD = 1e-9
 # bound: none - relative width at which the search for the max-divergence ends
 _MAX_DIVERGENCE_WIDTH = 1e-12
@@ -243,8 +242,8 @@ def with_mass_gaps(
 
 def epsilons_for_gaps(epsilon: FloatArray, gap_p: float | FloatArray, gap_q: float | FloatArray) -> FloatArray:
     """The epsilons, and after them on the last axis those shifted down and up, by the text of ``with_mass_gaps``."""
-    down = (_log1p(gap_p) - _log1p(-gap_q)) * (1 + 1e-15)
-    up = (_log1p(gap_q) - _log1p(-gap_p)) * (1 + 1e-15)
+    down = (_log1p(gap_p) - _log1p(-gap_q)) * (1 + 2e-15)
+    up = (_log1p(gap_q) - _log1p(-gap_p)) * (1 + 2e-15)
     return np.concatenate([epsilon, next_below(epsilon - down), next_above(epsilon + up)], axis=-1)
 
 
@@ -254,8 +253,8 @@ def rows_for_gaps(all_rows: FloatArray, gap_p: float | FloatArray) -> FloatArray
     rows = rows.copy()
     rows[..., 1] = np.minimum(rows[..., 1], below[..., 1] * (1 - gap_p) * (1 - 1e-15))
     rows[..., 2] = np.minimum(np.maximum(rows[..., 2], above[..., 2] * (1 + gap_p) * (1 + 1e-15)), 1.0)
-    rows[..., 4] = np.minimum(rows[..., 4], below[..., 4] + _log1p(-gap_p) * (1 + 1e-15))
-    rows[..., 5] = np.minimum(np.maximum(rows[..., 5], above[..., 5] + _log1p(gap_p) * (1 + 1e-15)), 0.0)
+    rows[..., 4] = np.minimum(rows[..., 4], below[..., 4] + _log1p(-gap_p) * (1 + 2e-15))
+    rows[..., 5] = np.minimum(np.maximum(rows[..., 5], above[..., 5] + _log1p(gap_p) * (1 + 2e-15)), 0.0)
     for column, direction in ((4, -1.0), (5, 1.0)):
         logs = rows[..., column]
         finite = np.isfinite(logs)
@@ -308,7 +307,7 @@ def _tighten_with_closed_bounds(
     cheap = lengths.max() < _MAX_SIGMA_RATIO * lengths.min() and len(p) + len(q) <= _MAX_KL_COMPONENTS
     if remaining.size and in_time and cheap:
         most = _total_variation_bound(p, q, deadline)
-        log_most = math.log(most) + 1e-15 if most else -np.inf
+        log_most = math.log(most) * (1 - 1e-15) + 1e-15 if most else -np.inf
         _lower_the_upper_bounds(rows, remaining, np.full(remaining.size, most), np.full(remaining.size, log_most))
     for k in (0, 3):
         rows[:, k] = np.clip(rows[:, k], rows[:, k + 1], rows[:, k + 2])
@@ -330,8 +329,9 @@ def _log_tail_bounds(p: Components, q: Components, epsilon: FloatArray) -> Float
         return best
     (w, m, s), (v, n, t) = p, q
     for k, e in enumerate(epsilon):
-        tails = _log_tails(m[:, None], s[:, None], n[None, :], t[None, :], e + np.log(v)[None, :]).min(axis=1)
-        best[k] = min(0.0, float(np.logaddexp.reduce(np.log(w) + tails)) + _OUTWARD)
+        level = e + np.log(v)[None, :] - 1e-14 * (abs(e) + np.abs(np.log(v))[None, :])
+        tails = _log_tails(m[:, None], s[:, None], n[None, :], t[None, :], level).min(axis=1)
+        best[k] = min(0.0, float(log_sum_exp(np.log(w) + tails)) + _OUTWARD)
     return best
 
 
@@ -343,18 +343,20 @@ def _log_tails(m: FloatArray, s: FloatArray, n: FloatArray, t: FloatArray, epsil
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         r, d = s / t, np.abs(m - n) / t
-        log_r = np.log(s) - np.log(t)
+        slope = (r + 5e-324) * (d + 5e-324) + 5e-324  # r d, rounded up where it or a factor is subnormal
+        log_r = np.where((r > 1e-290) & (r < 1e290), np.log(r), np.log(s) - np.log(t))
+        log_r = np.where(np.abs(s - t) < 0.5 * t, np.log1p((s - t) / t), log_r)  # right to some units of itself
         curvature = (t - s) / t * ((t + s) / t)  # 1 - r^2
         excess = epsilon - (0.5 * d * d - log_r)  # over the log ratio at z = 0
         # r < 1: the log ratio has a maximum, and exceeds epsilon between two roots at most
         maximum = 0.5 * d * d / curvature - log_r
         never = (curvature > 0) & (epsilon * (1 - 1e-12) > maximum * (1 + 1e-12) + 1e-12)
         # r >= 1: beyond the root of r d z + (r^2 - 1) z^2 / 2 = excess; r < 1: r d z > excess at least
-        root = np.hypot(r * d, np.sqrt(2 * np.maximum(-curvature, 0.0)) * np.sqrt(np.maximum(excess, 0.0)))
-        inner = np.where(excess > 0, excess / (0.5 * (r * d + root)), 0.0)
+        root = np.hypot(slope, np.sqrt(2 * np.maximum(-curvature, 0.0)) * np.sqrt(np.maximum(excess, 0.0)))
+        inner = np.where(excess > 0, excess / (0.5 * (slope + root)), 0.0)
         outer = np.maximum(np.where(excess > 0, inner, 0.0) * (1 - 1e-9), 0.0)
         bound = -0.5 * outer * outer
-        uncertain = np.isnan(bound) | ~(excess > 1e-6 * (0.5 * d * d + np.abs(log_r)))
+        uncertain = np.isnan(bound) | ~(excess > 1e-5 * (0.5 * d * d + np.abs(log_r)))
     never |= (s == t) & (m == n) & (epsilon >= 0)
     bound = np.maximum(bound, -1e308)  # the probability is positive
     bound += 0.6931471806  # log 2, rounded up: there are two tails

@@ -25,8 +25,7 @@ times the integral of h_p over W. It is at most the mass of the narrow component
 integral of p_0 over W, or 0 where f_0 < 0 on W.
 """
 
-# bounds: tested by enclosures/test_needles, enclosures/test_hockey_stick_extremes - rounding of overlaps, of local
-#    densities and of sums over parts
+# bounds: proved - docs/proofs/roundings.md, 13.18: rounding of overlaps, of local densities and of sums over parts
 
 from __future__ import annotations
 
@@ -37,7 +36,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, reconcile_bounds
+from ...base import numerics
+from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, log_sum_exp
 from ...kernels import _hockey_stick_curves
 
 Components = tuple[FloatArray, FloatArray, FloatArray]  # weights, means, standard deviations
@@ -45,8 +45,7 @@ RowsOf = Callable[[Components, Components, FloatArray], FloatArray]
 # bound: none - relative width of a bracket from which on parts and closed bounds are tried
 WIDE_BRACKET = 1e-9
 MAX_PAIRS = 4_000_000  # of components, times the number of epsilons, for which closed bounds are computed
-# bound: tested by enclosures/test_hockey_stick_extremes - rounding of the logarithms of overlaps, with 1e-12 of their
-#    size
+# bound: proved - docs/proofs/roundings.md, 13.18: rounding of the logarithms of overlaps, with 1e-12 of their terms
 _OUTWARD = 1e-9
 # Overlaps below these, relative to the smaller component, do not join two components to one group.
 _NEGLIGIBLE_OVERLAPS = (1e-25, 1e-16, 1e-9, 1e-3)
@@ -63,7 +62,7 @@ _OUTSIDE = 790.0
 _MAX_STRETCH, _MAX_PART = 2.0**18, 2.0**-4
 # bound: none - S over R, at least
 _MIN_STRETCH = 2.0**8
-# bound: tested by enclosures/test_needles - relative rounding of a local density, for each unit of its logarithm
+# bound: proved - docs/proofs/roundings.md, 13.18: relative rounding of a local density, for each unit of its terms
 _ROUNDING = 2e-15
 _LOG_SQRT_2_PI = 0.9189385332046727  # log(2 pi) / 2, of the normal density
 _TRIVIAL = [0.5, 0.0, 1.0, -LOG_2, -np.inf, 0.0]  # the row of which nothing is known
@@ -121,7 +120,7 @@ def intersect_rows(rows: FloatArray, index: IndexArray, other: FloatArray) -> bo
         with np.errstate(invalid="ignore"):  # of logarithms of 0
             better = new[:, 2] - new[:, 1] < old[:, 2] - old[:, 1]
         value = np.where(better | ~np.isfinite(old[:, 0]), new[:, 0], old[:, 0])
-        lower, upper, disagree = reconcile_bounds((old[:, 1], old[:, 2]), (new[:, 1], new[:, 2]))
+        lower, upper, disagree = numerics.reconcile_bounds((old[:, 1], old[:, 2]), (new[:, 1], new[:, 2]))
         rows[index, k], rows[index, k + 1], rows[index, k + 2] = np.clip(value, lower, upper), lower, upper
         contradicted |= bool(disagree.any())
     return contradicted
@@ -153,7 +152,7 @@ def _rows_of_clusters(p: Components, q: Components, epsilon: FloatArray, rows_of
         low = np.maximum(low - rounding * size - _TINY, 0.0)
         high = np.clip(high + rounding * size + _TINY, 0.0, 1.0)
         log_low = np.where(log_low > 20.0 - _OUTSIDE, log_low - 1e-8, -np.inf)
-        log_high = np.logaddexp(log_high, _LOG_OUTSIDE)
+        log_high = np.logaddexp(log_high, _LOG_OUTSIDE) + 1e-8
         log_low = np.where(low > 1e-290, np.log(low), log_low)
         log_high = np.where(high > 1e-290, np.log(high), log_high)
         log_low -= 1e-14 * (8.0 + np.abs(np.where(np.isinf(log_low), 0.0, log_low)))
@@ -223,7 +222,8 @@ class _Cluster:
     def difference(self, epsilon: FloatArray, rows_of: RowsOf) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Lower and upper bound of D, and of log D; the first logarithm is NaN where D may be negative."""
         of_p, of_q = self.density
-        bend, log_width = 0.5 * (self.radius / self.scale) ** 2 + 1e-15, math.log(2.1 * self.radius)
+        bend, log_width = 0.5 * (self.radius / self.scale) ** 2, math.log(2.1 * self.radius)
+        bend += 2e-15 * (8.0 + abs(math.log(self.scale)))
         present: list[bool] = []
         wide: list[Components] = []
         for side in self.density:
@@ -245,7 +245,7 @@ class _Cluster:
         crosses = of_p.most > epsilon + (of_q.least if present[1] else -math.inf) - 2.0 * eta - 1e-9
         spread = np.where(crosses, 4.1 * eta * mass_of_p, 0.0) + (0.0 if present[0] else mass_of_p)
         lost = spread + (0.0 if present[1] else np.exp(np.minimum(of_q.most + log_width + epsilon, 700.0)))
-        slip, grow, mass_p = 2.0 * MACHINE_EPSILON, math.exp(eta), math.fsum(self.narrow[0][0]) * (1 + 1e-15)
+        slip, grow, mass_p = 8.0 * MACHINE_EPSILON, math.exp(eta), math.fsum(self.narrow[0][0]) * (1 + 1e-15)
         least = (down[:, 1] - x_down[:, 2]) / grow - slip * (down[:, 1] + x_down[:, 2]) - lost
         most = (up[:, 2] - x_up[:, 1]) * grow + slip * (up[:, 2] + x_up[:, 1]) + spread
         least, most = np.maximum(least, np.where(crosses, -mass_of_p, 0.0)), np.minimum(most, mass_p)
@@ -260,21 +260,24 @@ class _Cluster:
         with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
             z = np.clip((self.centre - m) / s, -1e150, 1e150)
             load, rho = np.log(w) - np.log(s) - _LOG_SQRT_2_PI, self.radius / s
+            size = np.abs(np.log(w)) + np.abs(np.log(s))
             nearest = load - 0.5 * np.maximum(np.abs(z) * (1 - 1e-14) - rho, 0.0) ** 2
-            most = float(np.logaddexp.reduce(nearest + _ROUNDING * np.abs(load))) + 1e-9
+            most = float(log_sum_exp(nearest + _ROUNDING * size)) + 1e-9
             absent = _LocalDensity(-math.inf, 0.0, math.inf, -math.inf, most)
             if most + math.log(2.1 * self.radius) < _LEAST_LOG_MASS - 60.0:
                 return absent
             terms = load - 0.5 * z * z
-            log_k = float(np.logaddexp.reduce(terms))
+            log_k = float(log_sum_exp(terms))
             shares = np.exp(terms - log_k)
             scores = np.where(shares > 0.0, -z / s, 0.0)
             g = float((shares * scores).sum())
             half, k = 0.5 * rho * rho, np.abs(-z / s - g) * self.radius + 0.5 * rho * rho
-            # a share may be off by its error, relative to itself
-            errors = _ROUNDING * (4.0 + z * z + np.abs(load) + abs(log_k) + w.size)
+            # a share may be off by its error, relative to itself, and by that of the sum
+            errors = _ROUNDING * (8.0 + z * z + size + abs(log_k))
+            errors = errors + 1.1 * float((shares * errors).sum())
             ceiling = np.exp(terms - log_k + errors)
-            change = ceiling * (half + errors * (1.0 + k)) + 0.5 * np.exp(terms - log_k + errors + k + 2.0 * np.log(k))
+            bent = 0.5 * (1.0 + errors) * np.exp(terms - log_k + errors + k + 2.0 * np.log(k))
+            change = ceiling * (half + errors * (1.0 + k)) + bent
             eta = 1.02 * float(change.sum()) + 1e-15 * (8.0 + abs(log_k))
         return _LocalDensity(log_k, g, eta, log_k - eta - abs(g) * self.radius, most) if eta < 0.1 else absent
 
@@ -319,22 +322,24 @@ def _log_overlaps(p: Components, q: Components, epsilon: float) -> FloatArray:
     """
     (w, m, s), (v, n, t) = p, q
     a, b = np.log(w)[:, None], np.log(v)[None, :] + epsilon
+    size = np.abs(np.log(v))[None, :] + abs(epsilon)  # of the terms of b, which may cancel
     least, most = np.minimum(a, b), np.maximum(s[:, None], t[None, :])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         ratio = np.minimum(s[:, None], t[None, :]) / most
         log_ratio = -np.abs(np.log(s)[:, None] - np.log(t)[None, :])  # the ratio itself may underflow
         distance = np.abs(m[:, None] - n[None, :]) / most  # in units of the wider sigma
-        affinity = 0.5 * (a + b) - distance**2 / (4 * (1 + ratio**2)) + 0.5 * (log_ratio + np.log(2 / (1 + ratio**2)))
+        affinity = 0.5 * (a + b + log_ratio + np.log(2 / (1 + ratio**2))) - distance**2 / (4 * (1 + ratio**2))
+        affinity += 1e-14 * (size - a)
         p_is_narrow = s[:, None] < t[None, :]
-        narrow, wide = np.where(p_is_narrow, a, b), np.where(p_is_narrow, b, a)
+        narrow, wide = np.where(p_is_narrow, a, b), np.where(p_is_narrow, b + 1e-14 * size, a)
         half_window = math.sqrt(2) * np.sqrt(np.maximum(narrow - wide, 0.0) + _WINDOW_LOG_MASS)  # in narrow sigmas
-        height = -0.5 * np.maximum(distance - half_window * ratio, 0.0) ** 2
+        height = -0.5 * np.maximum(distance * (1 - 1e-14) - half_window * ratio * (1 + 1e-14), 0.0) ** 2
         inside = wide + np.minimum(np.log(half_window) + log_ratio - 0.2257 + height, 0.0)  # 0.2257 < log(sqrt(pi / 2))
         inside = np.maximum(np.where(np.isnan(inside), wide, inside), least - 2000.0)
         by_window = np.logaddexp(inside, least - _WINDOW_LOG_MASS)
     bound = np.fmin(np.fmin(affinity, by_window), least)
     bound += _OUTWARD + 1e-12 * np.abs(np.where(np.isinf(bound), 0.0, bound))
-    return np.asarray(np.minimum(bound, least + 1e-15 * np.abs(least)))
+    return np.asarray(np.minimum(bound, least + 1e-15 * (np.abs(a) + np.minimum(size, 2000.0))))
 
 
 def _overlap_groups(overlaps: FloatArray, limit: FloatArray) -> tuple[tuple[int, ...], float]:
@@ -344,7 +349,7 @@ def _overlap_groups(overlaps: FloatArray, limit: FloatArray) -> tuple[tuple[int,
     joined[:k, k:] = overlaps > limit
     labels = _connected(joined | joined.T)
     across = labels[:k, None] != labels[None, k:]
-    return tuple(labels.tolist()), float(np.logaddexp.reduce(overlaps[across], initial=-np.inf))
+    return tuple(labels.tolist()), float(log_sum_exp(np.append(overlaps[across], -np.inf)))
 
 
 def _connected(joined: BoolArray) -> IndexArray:
@@ -375,7 +380,7 @@ def _sum_of_groups(parts: FloatArray, log_omitted: FloatArray) -> FloatArray:
     """Sums over the groups, widened by the overlaps between them."""
     rows = np.empty(parts.shape[1:])
     rows[:, :3], rows[:, 3:] = parts[:, :, :3].sum(axis=0), np.logaddexp.reduce(parts[:, :, 3:], axis=0)
-    rounding = MACHINE_EPSILON * (len(parts) + 2)
+    rounding, log_rounding = MACHINE_EPSILON * (len(parts) + 2), 6 * MACHINE_EPSILON * len(parts)
     omitted = np.exp(log_omitted)
     rows[:, 1] = np.maximum(rows[:, 1] * (1 - rounding) - omitted, 0.0)
     rows[:, 2] = np.minimum(rows[:, 2] * (1 + rounding) + omitted, 1.0)
@@ -383,8 +388,8 @@ def _sum_of_groups(parts: FloatArray, log_omitted: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rows[:, 4] += np.log1p(-np.minimum(np.exp(log_omitted - rows[:, 4]), 1.0))
         rows[:, 4] = np.where(np.isnan(rows[:, 4]), -np.inf, rows[:, 4])
-        rows[:, 4] -= rounding * (1.0 + np.abs(np.where(np.isinf(rows[:, 4]), 0.0, rows[:, 4])))
-    rows[:, 5] += rounding * (1.0 + np.abs(np.where(np.isinf(rows[:, 5]), 0.0, rows[:, 5])))
+        rows[:, 4] -= log_rounding * (1.0 + np.abs(np.where(np.isinf(rows[:, 4]), 0.0, rows[:, 4])))
+    rows[:, 5] += log_rounding * (1.0 + np.abs(np.where(np.isinf(rows[:, 5]), 0.0, rows[:, 5])))
     rows[:, 5] = np.minimum(rows[:, 5], 0.0)
     for value in (0, 3):
         rows[:, value] = np.clip(rows[:, value], rows[:, value + 1], rows[:, value + 2])

@@ -40,8 +40,8 @@ X is chosen for every epsilon such that (1 + a) tau is e^-40 of a first lower bo
 cut at 0, and H_b - H_1 <= 1 - b for b < 1.
 """
 
-# bounds: tested by enclosures/test_reductions, enclosures/test_reductions_to_factors - rounding of entropies and
-#    logarithms, and of what is proved above; underflow
+# bounds: proved - docs/proofs/roundings.md, 13.21: rounding of entropies and logarithms, and of what is proved above;
+#    underflow
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def mutual_information(
         value, lower, upper = estimate.floats()
         logs = np.log(mixture.sigmas)
         noise = math.fsum((mixture.weights * (LOG_2_PI_E / 2 + logs)).tolist())
-        error = 4 * UNIT_ROUNDOFF * (math.fsum((mixture.weights * (3 + np.abs(logs))).tolist()) + abs(value))
+        error = 12 * UNIT_ROUNDOFF * (math.fsum((mixture.weights * (3 + np.abs(logs))).tolist()) + abs(value))
         estimate = _rounded_outward(estimate, value - noise, lower - noise - error, upper - noise + error)
     return replace(estimate, method=f"{_METHOD}: {estimate.method}")
 
@@ -269,7 +269,7 @@ def _noise_entropy(p: GaussianMixture, removed: list[int]) -> Estimate:
     else:
         logs = np.log(np.delete(gaussian_spectra.first_sigmas(p), removed))
         value = math.fsum([*logs.tolist(), logs.size * LOG_2_PI_E / 2])
-        error = 4 * UNIT_ROUNDOFF * (float(np.abs(logs).sum()) + logs.size * LOG_2_PI_E + abs(value))
+        error = 12 * UNIT_ROUNDOFF * (float(np.abs(logs).sum()) + logs.size * LOG_2_PI_E + abs(value))
     return Estimate(value, value - error, value + error, kind="exact", unit="nats", method="closed form")
 
 
@@ -384,7 +384,7 @@ def _displaced_bounds(
         low = curve(*factor.wide, epsilon + 2 * kappa, logs=logs, deadline=deadline)
         top, bottom = np.asarray(high.upper), np.asarray(low.lower)
         if logs:
-            margin = 8 * UNIT_ROUNDOFF
+            margin = 32 * UNIT_ROUNDOFF
             top = np.logaddexp(np.logaddexp(top + kappa, tail), np.log(missing))
             bottom = bottom - kappa
             bottom = np.where(tail < bottom, bottom + np.log(-np.expm1(np.minimum(tail - bottom, 0.0))), -np.inf)
@@ -392,8 +392,8 @@ def _displaced_bounds(
             top = np.minimum(np.where(np.isnan(top), -np.inf, top), 0.0)
             bottom = np.where(np.isnan(bottom), -np.inf, bottom)
         else:
-            top = (top * np.exp(kappa) + np.exp(tail) + missing) * (1 + 8 * UNIT_ROUNDOFF)
-            bottom = (bottom * np.exp(-kappa) - np.exp(tail)) * (1 - 8 * UNIT_ROUNDOFF)
+            top = (top * np.exp(kappa) + np.exp(tail) + missing) * (1 + 32 * UNIT_ROUNDOFF)
+            bottom = (bottom * np.exp(-kappa) - np.exp(tail)) * (1 - 32 * UNIT_ROUNDOFF)
             top, bottom = np.minimum(top + 1e-322, 1.0), np.maximum(bottom - 1e-322, 0.0)
     zero, infinite = -np.inf if logs else 0.0, np.isposinf(epsilon)
     return np.where(infinite, zero, bottom), np.where(infinite, zero, top)

@@ -5,7 +5,7 @@ Notation: Z is standard normal in k dimensions, s a shift, l = |s|_2^2 / 2, a a 
 a sum of positive terms. The maximum norm exceeds a unless no coordinate does. Both fall in a and rise in every |s_i|.
 """
 
-# bounds: tested by enclosures/test_pac - rounding of a Euclidean norm; underflow
+# bounds: proved - docs/proofs/roundings.md, 13.14: rounding of shifts, radii and norms; underflow
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Bounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper
 
 # bound: tested by enclosures/test_pac - relative error of the Poisson sum and of SciPy's functions in it
 _RELATIVE_ERROR = 1e-11
-# bound: proved - four roundings of (secret - target) / sigma and of alpha / sigma, relative
-_ROUNDING = 4 * UNIT_ROUNDOFF
+# bound: proved - docs/proofs/roundings.md, 13.14: shifts, radii, norms, and half their squares, relative to the number
+_ROUNDING = 16 * UNIT_ROUNDOFF
 _MOST_TERMS = 2**17  # of the Poisson sum: a millisecond or so
 _DEVIATIONS = 42.0  # standard deviations beyond which no mass counts, since e^(-42^2 / 2) < 1e-383
 
@@ -41,9 +41,8 @@ def gaussian_misses(gap: FloatArray, sigma: float, alpha: FloatArray, norm: floa
     """P(||gap + sigma Z|| > alpha), for alpha of shape (A,)."""
     shift = np.abs(gap) / sigma
     radius = alpha / sigma
-    error = _ROUNDING + UNIT_ROUNDOFF * math.sqrt(gap.size)
     value, low, high = (
-        _beyond(shift * (1 + sign * error), radius * (1 - sign * error), norm) for sign in (0.0, -1.0, 1.0)
+        _beyond(shift * (1 + sign * _ROUNDING), radius * (1 - sign * _ROUNDING), norm) for sign in (0.0, -1.0, 1.0)
     )
     lower = np.clip(low * (1 - _RELATIVE_ERROR), 0.0, value)
     upper = np.clip(high * (1 + _RELATIVE_ERROR) + 1e-300, value, 1.0)

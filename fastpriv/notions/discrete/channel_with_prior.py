@@ -3,7 +3,7 @@
 A prior is a vector, a Pmf, a tuple with one prior for each factor of a product channel, or None for the uniform prior.
 """
 
-# bounds: tested by enclosures/test_channel_notions - rounding where a logarithm or an exponential of a bracket is taken
+# bounds: proved - docs/proofs/roundings.md, 13.14: rounding where a logarithm or an exponential of a bracket is taken
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Bracket(NamedTuple):
     def log(self) -> Bracket:
         """Bracket of the natural logarithm."""
         value, lower, upper = (math.log(x) if x > 0 else -math.inf for x in self[:3])
-        return Bracket(value, lower - 2 * U * abs(lower), upper + 2 * U * abs(upper), self.kind, self.method)
+        return Bracket(value, lower - 10 * U * abs(lower), upper + 10 * U * abs(upper), self.kind, self.method)
 
     def exp(self) -> Bracket:
         """Bracket of the exponential, a probability."""
         value, lower, upper = (math.exp(x) for x in self[:3])
-        return Bracket(value, lower * (1 - 4 * U), min(1.0, upper * (1 + 4 * U)), self.kind, self.method)
+        return Bracket(value, lower * (1 - 10 * U), min(1.0, upper * (1 + 10 * U)), self.kind, self.method)
 
 
 class ChannelWithPrior(NamedTuple):

@@ -56,7 +56,7 @@ _TINY_CELL = math.exp(-_LARGEST_EXPONENT) * (1 + 1e-9)
 # ``method`` of LIP curves that go through the rows.
 _LIP_METHOD = "every row against the distribution of the release"
 _LARGEST_DOUBLE = float(np.finfo(np.float64).max)  # in place of infinity, since infinity times a cell of 0 is NaN
-# bound: tested by enclosures/test_channel_notions - absolute error of a cell where products are subnormal
+# bound: proved - docs/proofs/roundings.md, 13.22: absolute error of a cell that is subnormal, or whose product is
 _UNDERFLOW_ERROR = 4e-323
 
 

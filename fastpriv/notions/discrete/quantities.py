@@ -15,8 +15,8 @@ the evaluators. With I the mutual information, H the entropy of the prior, L the
 Two brackets that contradict a relation become wider, so that they agree, and lose their claim: kind "heuristic".
 """
 
-# bounds: tested by enclosures/test_channel_notions, properties/test_relations_of_quantities - rounding where a
-#    logarithm or a difference of a bracket is taken; when two brackets count as a contradiction
+# bounds: proved - docs/proofs/roundings.md, 13.14: rounding of a sum over factors; the other number tells when two
+#    brackets count as a contradiction, which only makes them wider
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _RELATIONS = (
 )
 _WRITTEN_CELLS = 2**12  # written channels of at least so many cells take longer than the bounds of their information
 _GAPS = 8.0  # the relations hold within this many gaps of the sums of rows and priors from 1
-# bound: tested by properties/test_relations_of_quantities - excess of a right bracket over another one
+# bound: none - which excess counts as a contradiction: brackets that contradict each other only become wider
 _ROUNDING = 1e-12  # relative excess that is not called a contradiction
 _CONTRADICTED = ", contradicts another quantity"  # what ``method`` says of a widened bracket
 
@@ -103,7 +103,7 @@ def _sums_over_factors(request: QuantityRequest) -> dict[str, Bracket]:
         if lower == math.inf and not any(term.lower == math.inf for _, term in terms):
             lower = sys.float_info.max  # the sum is finite, but too large for a double
         if value < math.inf:
-            lower, upper = lower - 4 * U * abs(lower), upper + 4 * U * abs(upper)
+            lower, upper = lower - 6 * U * abs(lower), upper + 6 * U * abs(upper)
         total = Bracket(value, lower, upper, kind, "sum over factors")
         result[name] = total.exp() if log else total
     return result

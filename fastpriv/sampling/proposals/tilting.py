@@ -16,7 +16,7 @@ f convex, increasing and a contraction in the largest entry, so that Newton's me
 policy iteration). Exponents and shares are improved in turn; the bound never rises.
 """
 
-# bounds: tested by properties/test_tilting - rounding of masses, of the bound of a ratio and of a log sum
+# bounds: proved - docs/proofs/roundings.md, 13.25: rounding of masses, of the bound of a ratio and of a log sum
 
 from __future__ import annotations
 
@@ -126,7 +126,8 @@ def log_mass_of_larger(p: GaussianMixture, proposal: Proposal, shift: float = 0.
         top = terms.max(axis=0)
         log_bounds = top + np.log(np.exp(terms - top).sum(axis=0)) - np.log(-np.expm1(-steps))
     log_bounds = log_bounds[np.isfinite(log_bounds)]
-    return min(float(log_bounds.min(initial=0.0)) + 1e-9, 0.0)
+    least, size = float(log_bounds.min(initial=0.0)), np.abs(proposal.log_bounds[np.isfinite(proposal.log_bounds)])
+    return min(least + 1e-9 + 1e-15 * (float(size.max(initial=0.0)) - least), 0.0)
 
 
 class _ProposalSearch:
@@ -227,7 +228,8 @@ def _proposal(p: GaussianMixture, pair: DiagonalTilting | FullTilting, tilts: Ti
     weights = np.exp(np.maximum(logs - top, _LOG_LEAST_WEIGHT))
     total = math.fsum(weights)
     weights /= total
-    slack = 8 * UNIT_ROUNDOFF * (len(logs) + 4 + abs(top) + float(np.abs(np.log(p.weights)).max()))
+    size = float(np.abs(np.log(p.weights)).max() + np.minimum(top - logs, -_LOG_LEAST_WEIGHT).max())
+    slack = 8 * UNIT_ROUNDOFF * (len(logs) + 4 + abs(top) + size)
     mixture = tilted_mixture(p, weights, tilts, same)
     exponents = np.where(same, 0.0, tilts.exponents.sum(axis=1))
     dominant = dominant_terms(logs, tilts, pair.exponents) if np.isfinite(logs).all() else None

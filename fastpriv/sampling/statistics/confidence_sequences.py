@@ -16,7 +16,7 @@ Sources: Ville 1939; Waudby-Smith and Ramdas 2023 (betting); Orabona and Jun 202
 Howard, Ramdas, McAuliffe and Sekhon 2021 (stopping times); Honda and Takemura 2010 (one sum a bet).
 """
 
-# bounds: tested by intervals/test_sequences - rounding of log wealth and of moments
+# bounds: proved - docs/proofs/roundings.md, 13.16: rounding of a logarithm of few terms and of an exponential
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ import numpy as np
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.inverse import bisect
-from ...base.numerics import BoolArray, FloatArray
+from ...base.numerics import BoolArray, FloatArray, two_sum
 from ...kernels import _betting
 from ..options import Side
 from .intervals import Interval, error_of_one_bound, finished_interval
@@ -43,10 +43,10 @@ _LARGER = np.concatenate([_BETS, np.zeros(_IDLE_LANES)])  # b of the factors 1 +
 _SMALLER = np.concatenate([1.0 / (1.0 + _BETS), np.ones(_IDLE_LANES)])  # 1 / (1 + b) of the bets on 1 - X
 _LARGEST = 1e25  # larger values are lowered to this where the range is open: a lower bound stays one
 _HALVINGS, _NEWTON_STEPS = 14, 60  # of the search for a bound: enough from any start
-# bound: tested by intervals/test_sequences - rounding of the bisection for an end
-_SLACK = 1e-13  # outward, relative, for the rounding of the bisection
-# bound: tested by intervals/test_sequences - error of one factor of the wealth and its logarithm
-_ROUNDING = 2.0**-46  # error of one factor, and of its part of the logarithm of all
+# bound: proved - docs/proofs/roundings.md, 13.16: relative rounding of observations and ends in units of the range
+_SLACK = 1e-13
+# bound: proved - docs/proofs/roundings.md, 13.16: error of a factor, of its price and of their logarithms
+_ROUNDING = 2.0**-42
 
 
 class BoundedMean:
@@ -101,6 +101,7 @@ class BoundedMean:
         self._sides = 1 if math.isinf(self.high) else 2
         self._sizes = (1,) if self.batch == 1 else (1, self.batch)  # points of an observation: alone, and of a mean
         self._logs = np.zeros((len(self._sizes), self._sides, self.quantities, _betting.BETS))
+        self._lost = np.zeros_like(self._logs)  # by the roundings of their sums
 
     def update(self, values: Any) -> None:
         """Take in observations of shape (n,) or (n, quantities)."""
@@ -130,20 +131,21 @@ class BoundedMean:
             )
         self.count += other.count
         self._sum += other._sum
-        self._logs += other._logs
+        self._logs, lost = two_sum(self._logs, other._logs)
+        self._lost += other._lost + lost
 
     def interval(self, confidence: float, side: Side = "both") -> Interval:
         """The mean so far and bounds for the true one; ``side`` as for ``replicate_interval``."""
         error = error_of_one_bound(confidence, side)
         mean = self._sum / max(self.count, 1)
         zeros = np.zeros(self.quantities)
-        needed = self._needed(error)
+        needed, slack = self._needed(error), self._needed(1.0)  # the second is its error alone
         lower = zeros
         upper = np.full(self.quantities, math.inf if self._sides == 1 else 1.0)
         if self.count and side != "upper":
-            lower = _boundary(lambda m: self._log_wealth(0, m), zeros, mean, needed) * (1.0 - _SLACK)
+            lower = _boundary(lambda m: self._log_wealth(0, m), zeros, mean, needed, slack) * (1.0 - _SLACK)
         if self.count and side != "lower" and self._sides == 2:
-            boundary = _boundary(lambda m: self._log_wealth(1, m), zeros + 1.0, mean, needed)
+            boundary = _boundary(lambda m: self._log_wealth(1, m), zeros + 1.0, mean, needed, slack)
             upper = np.minimum(boundary * (1.0 + _SLACK), 1.0)
         value, lower, upper = (self.low + self._width * x for x in (mean, lower, upper))
         lower, upper = np.nextafter(lower, -math.inf), np.nextafter(upper, math.inf)
@@ -168,8 +170,11 @@ class BoundedMean:
         """Add the logarithms of the factors of observations in units of the range, of one quantity or of all."""
         block = np.ascontiguousarray(block)
         for side, bets in enumerate((_LARGER, _SMALLER)[: self._sides]):
-            sums = self._logs[kind, side] if index is None else self._logs[kind, side, index : index + 1]
-            _betting.add_log_wealth(block, bool(side), bets, sums)
+            part = (kind, side, slice(None) if index is None else slice(index, index + 1))
+            added = np.zeros_like(self._logs[part])
+            _betting.add_log_wealth(block, bool(side), bets, added)
+            self._logs[part], lost = two_sum(self._logs[part], added)
+            self._lost[part] += lost
 
     def _in_units_of_range(self, values: Any, *, quantities: int | None = None) -> FloatArray:
         array = np.asarray(values, dtype=np.float64)
@@ -200,7 +205,7 @@ class BoundedMean:
         counts = [self.count / size for size in self._sizes]
         logs = [
             prior + sums[side, :, : len(_BETS)] - count * np.log(price)
-            for sums, count in zip(self._logs, counts, strict=True)
+            for sums, count in zip(self._logs + self._lost, counts, strict=True)
         ]
         terms = np.concatenate(logs, axis=-1)
         top = terms.max(axis=-1, keepdims=True)
@@ -224,27 +229,29 @@ def tail_excess(log_moment: float, order: float, threshold: float) -> float:
     """
     order = validate.scalar("order", order, "positive and finite", lambda x: (x > 0) & np.isfinite(x))
     exponent = log_moment - order * threshold - 1.0 - math.log(order)
+    exponent += 1e-15 * (abs(log_moment) + abs(order * threshold) + abs(math.log(order)) + 2.0)
     return math.exp(exponent) * (1.0 + 1e-12) if exponent < 709.0 else math.inf
 
 
 def _boundary(
     log_wealth: Callable[[FloatArray], tuple[FloatArray, FloatArray]], refused: FloatArray, accepted: FloatArray,
-    needed: float,
+    needed: float, slack: float,
 ) -> FloatArray:
     """The candidate at which the wealth reaches the threshold, searched from the rejected end; that end where it is
     accepted itself.
 
     The wealth is convex and falls from there to the mean. After some halvings come Newton's steps, which stop short of
-    the boundary, so that whatever they return is refused, or on the boundary.
+    the boundary of ``needed + slack``; what they return is refused, or else the end of the halvings stands.
     """
-    end_accepted = log_wealth(refused)[0] < needed
-    start, accepted = bisect(lambda mean: ~(log_wealth(mean)[0] >= needed), refused, accepted, _HALVINGS)
+    end_accepted, aim = log_wealth(refused)[0] < needed, needed + slack
+    refused, accepted = bisect(lambda mean: ~(log_wealth(mean)[0] >= aim), refused, accepted, _HALVINGS)
+    start = refused
     for _ in range(_NEWTON_STEPS):
         level, slope = log_wealth(start)
-        step = np.where(slope == 0.0, 0.0, (needed - level) / np.where(slope == 0.0, 1.0, slope))
+        step = np.where(slope == 0.0, 0.0, (aim - level) / np.where(slope == 0.0, 1.0, slope))
         shifted = np.clip(start + step, np.minimum(start, accepted), np.maximum(start, accepted))
-        done = (level <= needed) | (np.abs(shifted - start) <= 1e-14 * np.abs(start - accepted))
-        start = np.where(level <= needed, start, shifted)
+        done = (level <= aim) | (np.abs(shifted - start) <= 1e-14 * np.abs(start - accepted))
+        start = np.where(level <= aim, start, shifted)
         if done.all():
             break
-    return np.where(end_accepted, refused, start)
+    return np.where(end_accepted | ~(log_wealth(start)[0] >= needed), refused, start)

@@ -11,7 +11,7 @@ since the distribution of the output is a mixture of rows. A best guess gains at
 of which only bounds are known is its upper bound.
 """
 
-# bounds: tested by surfaces/test_assess_channels - rounding of the entropy that caps an information
+# bounds: proved - docs/proofs/roundings.md, 13.3: rounding of the entropy that caps an information, and underflow
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from ... import notions
 from ...base.errors import TooLargeError
-from ...base.estimate import KINDS, Estimate, Unit, equal_fields
+from ...base.estimate import KINDS, Estimate, Unit, equal_fields, exact
 from ...base.numerics import FloatArray, IntArray
 from ...channels import AnyChannel
 from ...conversions.average_bayesian_privacy import abp_given_secret_from_mbp
@@ -41,9 +41,9 @@ _MAX_SOLVER_CELLS, _MAX_WRITTEN_CELLS = 2**20, 2**32
 # Cells of a geometric mechanism that are made from its parameters: all rows up to the first number, and up to the
 # second only those of the inputs that occur.
 _MAX_ALL_CELLS, _MAX_OCCURRING_CELLS = 2**24, 2**28
-# bound: tested by surfaces/test_assess_channels - rounding of the maximal leakage of geometric noise
+# bound: proved - docs/proofs/roundings.md, 13.3: relative error of the maximal leakage of geometric noise
 _LEAKAGE_ROUNDING = 1e-14
-# bound: tested by surfaces/test_assess - rounding where a level is turned into a bound
+# bound: proved - docs/proofs/roundings.md, 13.3: rounding where a level is turned into a bound
 _ROUNDING_UP = 1.0 + 1e-14
 _EPSILON_RTOL = 1e-6  # relative width at which the bisection for an epsilon stops
 _LARGEST_EPSILON = 700.0  # exp of more overflows
@@ -277,8 +277,8 @@ def _geometric_maximal_leakage(channel: Any) -> Estimate:
     """log of the sum over outputs of the largest likelihood, which for geometric noise is that of the same input."""
     alpha = -math.expm1(-channel.epsilon)
     leakage = math.log1p((channel.inputs - 1) * alpha / (2.0 - alpha))
-    lower, upper = leakage * (1.0 - _LEAKAGE_ROUNDING), leakage * (1.0 + _LEAKAGE_ROUNDING)
-    return Estimate(leakage, lower, upper, kind="exact", unit="nats", method="closed form")
+    error = _LEAKAGE_ROUNDING * leakage + (2e-323 if channel.inputs > 1 else 0.0)  # of subnormal numbers
+    return exact(leakage, error, unit="nats", method="closed form", least=0.0)
 
 
 def _capacity_and_information(
@@ -292,7 +292,7 @@ def _capacity_and_information(
         capacity = _at_most(min(math.log(channel.inputs), most), "nats", least, "no more than maximal leakage")
     if information is None:
         p = secret.prior.probabilities
-        entropy = -float(np.sum(p * np.log(p))) * (1.0 + 1e-13)
+        entropy = -float(np.sum(p * np.log(p))) * (1.0 + 1e-13) + 1e-15  # p itself is rounded
         information = _at_most(min(entropy, float(capacity.upper)), "nats")
     return capacity, information
 
@@ -309,7 +309,7 @@ def _worst_curve(pure_epsilon: float, epsilon: FloatArray) -> Estimate:
     """Bound the LDP curve by that of the worst channel with this pure LDP epsilon, binary randomised response."""
     gap = np.maximum(pure_epsilon - epsilon, 0.0)
     truth = 1.0 if pure_epsilon > _LARGEST_EPSILON else 1.0 / (1.0 + math.exp(-pure_epsilon))
-    most = np.minimum(1.0, -np.expm1(-gap) * truth * _ROUNDING_UP)
+    most = np.minimum(1.0, -np.expm1(-gap) * truth * _ROUNDING_UP + 5e-324 * (gap > 0.0))
     return _at_most(most, "probability", why="the worst curve of its LDP epsilon")
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from ... import notions
 from ...base import validate
 from ...base.errors import DomainError
-from ...base.estimate import Estimate
+from ...base.estimate import Estimate, exact
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, doubles_around, next_above
 from ...composition import compose
 from ...distributions import Pmf
@@ -47,10 +47,13 @@ _MECHANISMS: Mapping[str, tuple[str, Parameter]] = {
     "gaussian": ("answer + N(0, sigma^2)", "sigma"),
     "laplace": ("answer + Laplace noise, level its pure epsilon", "level"),
 }
-# bound: tested by surfaces/test_statistics - half-width of the interval that holds 95 % of a noise over its deviation
+# bound: proved - docs/proofs/roundings.md, 13.3: half-width of the interval that holds 95 % of a noise over its
+#    deviation, to 3 units
 _HALF_WIDTHS = {"gaussian": 1.959963984540054, "laplace": math.log(20.0) / math.sqrt(2.0)}
-# bound: tested by surfaces/test_statistics - rounding of a product of a few doubles
-_ROUNDING = 8 * UNIT_ROUNDOFF
+# bound: proved - docs/proofs/roundings.md, 13.3: rounding of a product of a few doubles
+_ROUNDING = 16 * UNIT_ROUNDOFF
+# bound: proved - docs/proofs/roundings.md, 13.3: absolute error of the standard deviation of numbers in [0, 1]
+_SPREAD_ERROR = 256 * UNIT_ROUNDOFF
 _LARGEST_BOUND = 1e150  # bounds beyond it have sums and scales of noise that no double holds
 
 
@@ -70,7 +73,7 @@ class Statistic:
         How many numbers a record changes.
     from_data : tuple of str
         What was read off the private data, in words.
-    sampling_error : float, optional
+    sampling_error : Estimate, optional
         Standard error of a mean as an estimate of a population's, from the deviation of the clipped values.
     """
 
@@ -79,7 +82,7 @@ class Statistic:
     change: float
     numbers: int = 1
     from_data: tuple[str, ...] = ()
-    sampling_error: float | None = None
+    sampling_error: Estimate | None = None
 
     @property
     def sensitivity(self) -> float:
@@ -120,8 +123,10 @@ class Statistic:
             "dp_epsilon": mechanism.epsilon(LDP_DELTA), "pure_dp_epsilon": mechanism.epsilon(0.0),
         }
         if self.sampling_error is not None:
-            ratio = self.sampling_error / float(deviation.value)
-            computed["noise_share"] = _rounded(1.0 / (1.0 + ratio * ratio))
+            ratios = (error / float(deviation.value) for error in self.sampling_error.floats())
+            value, high, low = (1.0 / (1.0 + ratio * ratio) for ratio in ratios)
+            low, high = low * (1.0 - _ROUNDING), min(high * (1.0 + _ROUNDING), 1.0)
+            computed["noise_share"] = Estimate(value, low, high, kind="exact", unit="1", method="closed form")
         if name == "gaussian":
             prior = self.secret.prior
             computed["lip_delta"] = notions.lip_delta(prior, mechanism, epsilon)
@@ -159,15 +164,15 @@ def read_statistic(name: Any, data: Any, bounds: Any, relation: Any) -> Statisti
     text = f"values, each clipped to {low:.6g} to {high:.6g}; {neighbours}"
     if name == "sum":
         return Statistic(name, f"sum of {text}", doubles_around(largest)[1], 1, (clipped,))
-    spread = float(span) * float(np.std((np.clip(values, low, high) - low) / float(span)))
+    of_mean = float(span) / math.sqrt(values.size)
+    spread = of_mean * float(np.std((np.clip(values, low, high) - low) / float(span)))
     from_data = (clipped, "The share of the noise rests on the spread of the values.")
     return Statistic(
         name, f"mean of {values.size:,} {text}", doubles_around(span / values.size)[1], 1, from_data,
-        spread / math.sqrt(values.size),
+        exact(spread, _SPREAD_ERROR * of_mean, unit="1", method="standard deviation", least=0.0),
     )
 
 
 def _rounded(value: float) -> Estimate:
     """A product of a few doubles with their rounding."""
-    slack = _ROUNDING * value
-    return Estimate(value, value - slack, value + slack, kind="exact", unit="1", method="closed form")
+    return exact(value, _ROUNDING * value, unit="1", method="closed form")

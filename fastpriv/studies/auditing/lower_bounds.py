@@ -33,7 +33,7 @@ _METHODS = {  # ``method`` of the Estimate
     "exact": "one run, least p-value of the claim",
     "as_published": "one run, Steinke-Nasr-Jagielski p-value",
 }
-# bound: tested by auditing/test_lower_bounds - rounding of a parameter, relative to it and to 1
+# bound: proved - docs/proofs/roundings.md, 13.7: rounding of a parameter of rates, relative to it and to 1
 _ROUNDING = 1e-11
 _LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
 _HALVED = 0.5  # the confidence of ``value``

@@ -41,9 +41,9 @@ from .priors import MembershipPrior
 from .releases import SimulatedReleases
 
 _MOST_PEOPLE = 20  # 2^20 memberships are grouped by their frequencies in seconds
-# bound: tested by membership/test_equilibrium - relative error of the probability of a membership, and of the sums of
-#    such over the memberships of a type
-_PRIOR_ROUNDING = 4096 * UNIT_ROUNDOFF
+# bound: proved - docs/proofs/roundings.md, 13.5: what the relative error of probabilities of memberships, and of their
+#    sums over a type, changes of an information, beside 1 and itself
+_PRIOR_ROUNDING = 2**15 * UNIT_ROUNDOFF
 # bound: proved - relative error of a difference of logarithms, each at most 745, beside a logarithm of at most 2
 _LOGARITHM_ROUNDING = 2048 * UNIT_ROUNDOFF
 

@@ -28,9 +28,9 @@ from .panels import membership_array
 
 _MOST_PEOPLE = 2**53  # counts up to here are doubles
 _EXACT_PEOPLE, _EXACT_MEMBERS = 2**14, 1000  # up to either, a binomial coefficient is made exactly in a millisecond
-# bound: tested by membership/test_priors - error of the logarithm of other binomial coefficients for each person, as
-# K log 2 cancels in it
-_LOG_COEFFICIENT_CANCELLATION = 1e-15
+# bound: proved - docs/proofs/roundings.md, 13.6: error of the logarithm of other binomial coefficients for each person,
+#    as K log 2 cancels in it
+_LOG_COEFFICIENT_CANCELLATION = 2.2e-15
 
 
 class PriorTerms(NamedTuple):
