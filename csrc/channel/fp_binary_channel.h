@@ -18,7 +18,7 @@
  *
  * Accuracy (tests/kernels/test_binary_channel.py): capacity to 4e-15 relative, entropy to 1e-15.
  */
-/* bounds: tested by kernels/test_binary_channel - series of psi by its next term; least value of a subnormal mix */
+/* bounds: proved - the series of psi by its next term: docs/proofs/finite_capacity.md, theorem 7.4 */
 #ifndef FP_BINARY_CHANNEL_H
 #define FP_BINARY_CHANNEL_H
 
@@ -55,28 +55,48 @@ FP_INLINE double fp_channel_gap(double e0, double c0, double e1, double c1)
     return e0 > c0 ? above : below;
 }
 
-FP_INLINE double fp_bac_capacity(double e0, double c0, double e1, double c1)
+/* The divergences of both rows from the output of the input weight w of the second one. */
+typedef struct {
+    double first, second, q, qc;
+} fp_bac_divergences;
+
+FP_INLINE fp_bac_divergences fp_bac_divergences_at(double w, double gap, double e0, double c0, double e1, double c1)
+{
+    const double v = 1.0 - w, mix = v * e0 + w * c1, rest = v * c0 + w * e1;
+    /* bound: none - it stands for a mix of subnormals that rounds to 0; bounds are not formed from such cells */
+    const double least = 0x1p-1074;
+    const double q = mix > 0.0 ? mix : least, qc = rest > 0.0 ? rest : least;
+    return (fp_bac_divergences){
+        q * fp_channel_psi(e0 / q, -w * gap / q) + qc * fp_channel_psi(c0 / qc, w * gap / qc),
+        q * fp_channel_psi(c1 / q, v * gap / q) + qc * fp_channel_psi(e1 / qc, -v * gap / qc), q, qc};
+}
+
+/* The capacity; *weight is that of the second input. */
+FP_INLINE double fp_bac_solve(double e0, double c0, double e1, double c1, double *weight)
 {
     const double gap = fp_channel_gap(e0, c0, e1, c1);
     double w = 0.5, value = 0.0;
 #pragma GCC unroll 3
     for (int step = 0; step < 3; step++) {
-        const double v = 1.0 - w, mix = v * e0 + w * c1, rest = v * c0 + w * e1;
-        const double q = mix > 0.0 ? mix : 0x1p-1074,
-                     qc = rest > 0.0 ? rest : 0x1p-1074; /* subnormals can round to 0 */
-        const double low = q < qc ? q : qc, high = q < qc ? qc : q;
-        const double d0 = q * fp_channel_psi(e0 / q, -w * gap / q) + qc * fp_channel_psi(c0 / qc, w * gap / qc);
-        const double d1 = q * fp_channel_psi(c1 / q, v * gap / q) + qc * fp_channel_psi(e1 / qc, -v * gap / qc);
-        const double slope = d1 - d0, newton = slope / gap * (low / gap * high);
-        const double bend = newton * (gap / low * ((qc - q) / high)), halley = 1.0 / (1.0 - 0.5 * bend);
-        value = v * d0 + w * d1 + slope * newton * (halley * (1.0 - 0.5 * halley));
+        const fp_bac_divergences d = fp_bac_divergences_at(w, gap, e0, c0, e1, c1);
+        const double low = d.q < d.qc ? d.q : d.qc, high = d.q < d.qc ? d.qc : d.q;
+        const double slope = d.second - d.first, newton = slope / gap * (low / gap * high);
+        const double bend = newton * (gap / low * ((d.qc - d.q) / high)), halley = 1.0 / (1.0 - 0.5 * bend);
+        value = (1.0 - w) * d.first + w * d.second + slope * newton * (halley * (1.0 - 0.5 * halley));
         w += newton * halley;
         w = w < 0.3 ? 0.3 : w;
         w = w > 0.7 ? 0.7 : w;
     }
+    *weight = w;
     value = gap == 0.0 ? 0.0 : value;
     return (e0 >= 0.0) & (c0 >= 0.0) & (e1 >= 0.0) & (c1 >= 0.0) & (e0 <= 1.0) & (c0 <= 1.0) & (e1 <= 1.0) & (c1 <= 1.0)
         ? value : NAN;
+}
+
+FP_INLINE double fp_bac_capacity(double e0, double c0, double e1, double c1)
+{
+    double weight;
+    return fp_bac_solve(e0, c0, e1, c1, &weight);
 }
 
 /* The ufuncs (common/fp_ufunc.h): number of inputs, name, function of single numbers. */

@@ -34,10 +34,7 @@
 /* bound: proved - columns below it are left out, and 2^-899 is added to the upper bound for each */
 #define FP_NEGLIGIBLE_COLUMN 0x1p-900
 #define FP_CAPACITY_CENTRING 0.1 /* final sum of p_d s_d that steps aim at, as a fraction of the target */
-/* bound: tested by kernels/test_binary_channel, enclosures/test_discrete_capacity - relative error of the capacity of
- * the binary asymmetric channel */
-#define FP_BINARY_CAPACITY_ERROR 4e-15
-/* bound: none - relative width to which the solver takes 2 x 2 channels, whose bracket is a closed form */
+/* bound: none - relative width to which the solver takes 2 x 2 channels */
 #define FP_BINARY_RTOL 1e-13
 /* bound: none - the solver's least probability */
 #define FP_CAPACITY_LEAST_PROBABILITY 1e-30
@@ -102,18 +99,25 @@ static inline void fp_capacity_set_equal_rows(ptrdiff_t n, ptrdiff_t m, const do
     }
 }
 
-/* Intersect the bracket of a channel of two inputs and outputs with the closed form, where the rows are pairs of a
- * number and its complement. */
+/* Intersect the bracket of a channel of two inputs and outputs with the one from the weight of the closed form, where
+ * the rows are pairs of a number and its complement: docs/proofs/finite_capacity.md, theorem 7.12. */
 static inline void fp_capacity_intersect_binary(const double *Q, const double *gaps, double *numbers)
 {
     const double gap = gaps[0] > gaps[1] ? gaps[0] : gaps[1];
-    const double value = fp_bac_capacity(Q[1], Q[0], Q[2], Q[3]);
-    if (!(gap <= 0x1p-53 && value > 0.0))
+    double w;
+    const double value = fp_bac_solve(Q[1], Q[0], Q[2], Q[3], &w);
+    /* bound: proved - rows that miss 1 by more are left out, and small cells, so that nothing underflows */
+    const double largest_gap = 0x1p-53, least_cell = 0x1p-800;
+    int tiny = 0;
+    for (int i = 0; i < 4; i++)
+        tiny |= (Q[i] > 0.0) & (Q[i] < least_cell);
+    if (!(gap <= largest_gap && value > 0.0) || tiny)
         return;
-    /* bound: tested by kernels/test_binary_channel - a closed form that is subnormal */
-    const double spread = 2.1 * gap * (value + sqrt(2.1 * value) + 2.0 * gap) + 5e-323;
-    const double low = value * (1.0 - FP_BINARY_CAPACITY_ERROR) - spread;
-    const double high = value * (1.0 + FP_BINARY_CAPACITY_ERROR) + spread;
+    const fp_bac_divergences d = fp_bac_divergences_at(w, fp_channel_gap(Q[1], Q[0], Q[2], Q[3]), Q[1], Q[0], Q[2], Q[3]);
+    const double spread = 2.1 * gap * (value + sqrt(2.1 * value) + 2.0 * gap);
+    const double error = fp_divergence_relative_error(2.0), most = d.first > d.second ? d.first : d.second;
+    const double low = ((1.0 - w) * d.first + w * d.second) * (1.0 - error) - spread;
+    const double high = most * (1.0 + error) + spread;
     const double lower = numbers[1] > low ? numbers[1] : low, upper = numbers[2] < high ? numbers[2] : high;
     if (lower <= upper) {
         numbers[0] = value < lower ? lower : value > upper ? upper : value;

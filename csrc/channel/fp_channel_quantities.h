@@ -11,10 +11,10 @@
  *     maximal leakage        log of the sum of the largest cells, from their differences to one row
  *
  * Errors. q is right to 16 u (D + q) and x - q to 16 u (D + |x - c|): fastpriv/notions/discrete/dense_quantities.py. The
- * excess (high - low)/low of a column is right to 2 u, so that its log1p, right to an ulp, is right to 6 u of itself.
+ * excess (high - low)/low of a column is right to 2 u, so that its log1p, right to 2.51 ulps, is right to 8 u of itself.
  * A row sum that misses 1 by g moves a log ratio of two cells by at most 2.1 g, and a prior that misses 1 by g' moves
- * log q by 1.1 g'. For K_d the error of t = r - 1 enters by at most 1.3 min(|t|, 1): 200 u K + 64 u sqrt(K S),
- * S = sum D^2 / q.
+ * log q by 1.1 g'. K_d is right to 200 u K + 64 u sqrt(K S), S = sum D^2 / q: docs/proofs/finite_capacity.md, theorems
+ * 7.13 and 7.14.
  */
 #ifndef FP_CHANNEL_QUANTITIES_H
 #define FP_CHANNEL_QUANTITIES_H

@@ -1,6 +1,6 @@
 /* Quantities of channels; the mathematics is in fp_channel_quantities.h. No include guard. */
-/* bounds: tested by enclosures/test_channel_notions - rounding of sums of rows, of log ratios, of divergences and of
- * cells given as logarithms */
+/* bounds: proved - rounding of sums of rows, of log ratios, of divergences and of cells given as logarithms: theorems
+ * 7.13 and 7.14 of docs/proofs/finite_capacity.md */
 
 /* LDP: the largest excess of the largest cell of a column over its smallest, relative. */
 static void FP_NAME(fp_channel_ldp)(const fp_channel_totals *z, int on_support, double *out)
@@ -14,7 +14,7 @@ static void FP_NAME(fp_channel_ldp)(const fp_channel_totals *z, int on_support, 
             const double drop = high > -INFINITY ? high - small : 0.0;
             value = drop > value ? drop : value;
         }
-        error = 2.0 * FP_U * value + 2.0 * z->log_error * (value < FP_U ? value / FP_U : 1.0);
+        error = 2.0 * FP_U * value + 2.0 * z->log_error;
     } else {
         double most = 0.0, vast = 0.0;
         for (ptrdiff_t i = 0; i < z->m; i++) {
@@ -30,9 +30,9 @@ static void FP_NAME(fp_channel_ldp)(const fp_channel_totals *z, int on_support, 
         }
         value = fp_log1p(most);
         value = vast > value ? vast : value;
-        error = 6.0 * FP_U * value;
+        error = 8.0 * FP_U * value;
     }
-    error = value > 0.0 ? error + 2.1 * z->row_gap : 0.0; /* equal rows are equal whatever their sum is */
+    error += value > 0.0 ? 2.1 * z->row_gap : 0.0; /* equal rows are equal whatever their sum is */
     if (value == INFINITY)
         fp_set_bracket(out, value, value, value);
     else
@@ -98,7 +98,7 @@ static void FP_NAME(fp_channel_vulnerability)(const fp_channel_totals *z, double
     fp_set_bracket(out, after, after - error, after + error < 1.0 ? after + error : 1.0);
     error = z->before * (2.0 * unit + gap);
     fp_set_bracket(out + 3, z->before, z->before - error, z->before + error < 1.0 ? z->before + error : 1.0);
-    error = (8.0 * unit + z->scaling) * leakage + 2.0 * unit * fp_accumulator_value(&changed) / z->before
+    error = (10.0 * unit + z->scaling) * leakage + 2.0 * unit * fp_accumulator_value(&changed) / z->before
             + z->row_sum_error + gap;
     fp_set_bracket(out + 6, leakage, leakage - error, leakage + error);
 }
@@ -123,7 +123,7 @@ static void FP_NAME(fp_channel_maximal_leakage)(const fp_channel_totals *z, doub
         bits += 1.0;
     const double value = fp_log1p(fp_accumulator_value(&sum));
     const double relative = (40.0 + bits) * FP_U + (z->log_scale ? 4.0 * FP_U * (8.0 + scaling) : 0.0);
-    const double error = value * relative + 2.1 * z->row_gap + z->row_sum_error;
+    const double error = value * relative + 2.1 * z->row_gap + 2.0 * z->row_sum_error;
     fp_set_bracket(out, value, value - error, value + error);
 }
 
@@ -156,11 +156,11 @@ static void FP_NAME(fp_channel_column_quantities)(const fp_channel_totals *z, in
         FP_NAME(fp_channel_maximal_leakage)(z, out + 3 * FP_MAXIMAL_LEAKAGE);
 }
 
-/* Error of a divergence by rounding and by row sums other than 1. */
+/* Error of a divergence by rounding and by row sums other than 1, of this row and of those that make up q. */
 FP_INLINE double FP_NAME(fp_channel_divergence_error)(const fp_channel_row_totals *z, double k)
 {
     return (200.0 * FP_U + 4.0 * z->relative_error) * k + 64.0 * FP_U * sqrt(k * z->energy)
-           + (k > 0.0 ? 1e-300 : 0.0) + fp_divergence_gap_error(k, z->row_gap);
+           + (k > 0.0 ? 1e-300 : 0.0) + 2.0 * fp_divergence_gap_error(k, z->row_gap);
 }
 
 /* Mutual information, and the largest divergence of a row. */

@@ -15,12 +15,12 @@
  *     d' = d e^(-(theta + 1) s) + t e^(-theta s) (1 - e^-s),
  * in which all terms are positive: one pass over the a and the b in order suffices, and nothing cancels. Short steps
  * add expm1 of small numbers to double-doubles, so that the errors do not grow with the number of points; they are
- * added up beside the sums, in units whose count is docs/proofs/sampled_tables.md, theorem 11.8. Near theta = -1 the
+ * added up beside the sums, in units whose count is docs/proofs/sampled_tables.md, theorem 11.15. Near theta = -1 the
  * step of r is small, and not the sum of those of the factors: it is an expm1 by itself.
  *
  * log n!: a product below 32, Stirling's series with an error below its first term left out, 2e-22, from there on.
  */
-/* bounds: proved - log(2 pi) / 2 less its leading part, to 2^-109; the errors of sums over types are theorem 11.8 */
+/* bounds: proved - log(2 pi) / 2 less its leading part, to 2^-109; the errors of sums over types are theorem 11.15 */
 #ifndef FP_TYPE_SUMS_H
 #define FP_TYPE_SUMS_H
 
@@ -79,7 +79,7 @@ typedef struct {
     double d_error, t_error, r_error;
 } fp_type_state;
 
-/* bound: proved - relative error of one step or one pair: 12 units of 2^-53 by theorem 11.8, and the products with s */
+/* bound: proved - relative error of one step or one pair: 12 units of 2^-53 by theorem 11.15, and the products with s */
 #define FP_TYPE_ROUNDING (13.0 * FP_U)
 
 /* x falls by s >= 0. fade = expm1(-theta s), fall = expm1(-s), both = expm1(-(theta + 1) s); theta >= -1, below 0 for

@@ -13,8 +13,9 @@ KL(P_x || P_M), falls from -log min prior like max (x - mean)^2 / (2 sigma^2). W
 of the peak-power Gaussian channel, whose solver has its own inverse.
 """
 
-# bounds: tested by enclosures/test_calibration - rounding of scaled distributions, targets and units; relative error
-#    of a sigma in closed form, and of the delta that proves it; the rest are limits of rtol
+# bounds: proved - rounding of targets and units, counted beside them; relative error of a sigma in closed form: that
+#    of the kernel (csrc/gauss/fp_gauss_inverse.h), 1e-13 and 4e-15 of |log delta|, and three roundings; the rest are
+#    limits of rtol
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from ..base import parallel, validate
 from ..base.errors import NotConvergedError
 from ..base.estimate import Estimate, Information, NumberLike
 from ..base.monotone import monotone
-from ..base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray
+from ..base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, next_below
 from ..capacity.awgn import awgn_sigma_from_capacity
 from ..distributions import Pmf, PmfStack
 from ..divergences.one_dimension.integrals import mutual_information
@@ -39,7 +40,7 @@ from .root_search import Evaluation, Level, least_sigma, validated_rtol
 
 _LARGEST_RATIO = 1e150  # of distances to sigma: its square is a double
 _BELOW_ONE = 1 - UNIT_ROUNDOFF  # the largest double below 1
-# bound: tested by enclosures/test_calibration - a smaller target counts as 0; a fortieth of it is still above 0
+# bound: none - a smaller target counts as 0 in the search; bounds of the level at both ends prove the answer
 _LEAST_TARGET = 1e-318
 
 
@@ -119,6 +120,7 @@ def sigma_from_ldp_log_delta(epsilon: NumberLike, log_delta: NumberLike, sensiti
 
 def _closed_form(sigma: float | FloatArray, excess: float | FloatArray) -> Estimate:
     lower, middle = np.asarray(sigma) * (1 - excess), np.asarray(sigma) * (1 - 0.5 * np.asarray(excess))
+    lower = np.maximum(next_below(lower, 2), 0.0)  # steps are large for subnormal sigmas, of which one was added
     method = "inverse of the closed form (Balle and Wang 2018, theorem 8)"
     return Estimate(np.clip(middle, lower, sigma), lower, sigma, kind="exact", unit="1", method=method)
 
@@ -231,7 +233,7 @@ def _sigma_from_lip(
     if len(prior) == 1:
         no_noise_needed = np.ones(targets.shape, dtype=np.bool_)
     elif logs:
-        no_noise_needed = targets >= math.log1p(-pi_min) * (1 - 1e-15) + 4 * gap
+        no_noise_needed = targets >= math.log1p(-pi_min) * (1 - 1e-15) + 4 * gap  # 9 units: log1p 2, the product 1
     else:
         # the limit is at least 1/2, so that the differences are exact
         no_noise_needed = (targets >= 0.5) & ((targets - 1.0) + pi_min >= 2 * gap)
@@ -460,6 +462,7 @@ def _sigma_from_information(
     )
     nats = LOG_2 if unit == "bits" else 1.0
     gap = prior.through_gaussian(1.0).mass_gap
+    # an entropy is right to 7 units, a product with a unit to 3, of 9 (len + 4)
     no_noise_needed = targets * nats >= limit * (1 + 1e-15 * (len(prior) + 4)) + 2 * gap * (1 + limit)
 
     def level(task: FloatArray) -> Level:

@@ -116,8 +116,7 @@ def _search(name: str, target: float, level: Level, start: float, rtol: float) -
     if math.isinf(high):
         raise NotConvergedError(
             f"{name} must be met by a sigma that can be proved; got {target!r}, where the bounds of the level are too "
-            "wide. Ask for a larger level.",
-            None,
+            "wide. Ask for a larger level.", None,
         )
     proofs = {kinds[end] for end in (low, high) if end > 0.0}
     return _Solution(value, low, high, len(kinds), "certified" if proofs == {"certified"} else "heuristic")

@@ -263,7 +263,7 @@ class AnyChannel(ValueObject):
         if not self._cells_within(ENUMERABLE_CELLS):
             return None
         logs = self._log_rows(0, self.inputs)
-        error = 2.0**-50 * float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
+        error = 2.0**-49 * (1.0 + float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0)))
         return types.classes_of_matrix(logs, True, prior, error)
 
     def extreme_log_ratios(self, prior: ArrayLike | None = None) -> types.ExtremeLogRatios | None:

@@ -23,7 +23,8 @@ transforms (``tilted_transforms``), and sum k e moves epsilon. That serves any n
 lie on few points.
 """
 
-# bounds: tested by enclosures/test_atom_sums - roundings in units of u, each derived where it is used
+# bounds: proved - roundings of sums over types, of lattices and of what is left out: theorem 11.9 of
+#    docs/proofs/sampled_tables.md
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray, next_above, next_below
+from ..base.numerics import LOG_2, UNIT_ROUNDOFF, FloatArray, IntArray, LongDoubleArray, next_above, next_below
 from ..kernels import _type_sums
 from ..pairs.discretised_losses import PrivacyLoss
 from ..pairs.log_bounds import LogBounds
@@ -139,7 +140,8 @@ class _TiltedTable:
             lower = sum_below(math.log(low) - wide, self.log_scale - Fraction(self.theta) * far)
         if high > 0.0:
             upper = sum_above(math.log(high) + wide, self.log_scale - Fraction(self.theta) * near)
-        upper = next_above(float(np.logaddexp(upper, self.left_out - self.theta * float(near) * (1 - 1e-15))), 4)
+        fall = self.theta * float(near)
+        upper = next_above(float(np.logaddexp(upper, self.left_out - fall + 1e-15 * abs(fall))) + 6 * UNIT_ROUNDOFF, 4)
         return lower, upper
 
 
@@ -202,8 +204,10 @@ def _one_draw(p: FloatArray, q: FloatArray, epsilon: FloatArray, quantity: Quant
                 with np.errstate(under="ignore"):
                     total = math.fsum((p[rows] * np.exp(-falls)).tolist())
             if total > 0.0:
-                slack = UNIT_ROUNDOFF * (16.0 * min(size, 800.0) + 2.0 * _DRAW_SHIFT)
-                value = math.log(total) - _DRAW_SHIFT * math.log(2.0) + sign * slack
+                mantissa, exponent = math.frexp(total)
+                exponent -= _DRAW_SHIFT
+                slack = UNIT_ROUNDOFF * (16.0 * min(size, 800.0) + 2.0 * abs(exponent))
+                value = math.log(mantissa) + exponent * LOG_2 + sign * slack
                 bounds[side, index] = next_above(value, 2) if side else next_below(value, 2)
     return bounds
 
@@ -215,7 +219,7 @@ def _lattice_bounds(
     interval = _lattice_interval(atoms)
     if interval is None or 20.0 * _deviation(atoms) > _LONGEST_TRANSFORM * interval:
         return None
-    losses, offset, error = [], Fraction(0), 0.0
+    losses, offset, error, slack = [], Fraction(0), 0.0, 0.0
     for atom in atoms:
         base = atom.losses[-1]
         multiples = [(loss - base) / Fraction(interval) for loss in atom.losses]
@@ -226,14 +230,14 @@ def _lattice_bounds(
         losses.append((PrivacyLoss(0, interval, masses, 0.0), atom.draws))
         offset += atom.draws * base
         error += atom.draws * (max(errors) + _DD_ERROR * float(max(abs(loss) for loss in atom.losses)))
+        # each probability is rounded once, and again with each that is added to it
+        slack += UNIT_ROUNDOFF * atom.draws * (2.0 + len(positions) - np.count_nonzero(masses))
     levels = np.array([float(Fraction(x) - offset) for x in epsilon.tolist()])
-    move = error + 4 * UNIT_ROUNDOFF * np.abs(levels)
+    move = error * (1.0 + 1e-9) + 4 * UNIT_ROUNDOFF * np.abs(levels)
     upper = composed_log_bounds(losses, next_below(levels - move), quantity)[1]
     lower, _, cost = composed_log_bounds(losses, next_above(levels + move), quantity)
     if quantity == "tail":  # the factor e^epsilon is not that of the moved level
         lower, upper = lower - 4.0 * move, upper + 4.0 * move
-    # the masses of joined atoms are rounded once
-    slack = UNIT_ROUNDOFF * math.fsum(2.0 * item.draws for item in atoms)
     return _log_bounds(np.stack([lower - slack, upper + slack]), infinite, cost["points"], "transform of a lattice")
 
 
@@ -275,8 +279,8 @@ def _log_bounds(
 ) -> LogBounds:
     lower, upper = bounds
     if infinite[1] > -math.inf:
-        lower = next_below(np.logaddexp(lower, infinite[0]), 4)
-        upper = next_above(np.logaddexp(upper, infinite[1]), 4)
+        lower = next_below(np.logaddexp(lower, infinite[0]) - 6 * UNIT_ROUNDOFF * np.isfinite(lower), 4)
+        upper = next_above(np.logaddexp(upper, infinite[1]) + 6 * UNIT_ROUNDOFF * np.isfinite(upper), 4)
     lower, upper = np.minimum(lower, 0.0), np.minimum(upper, 0.0)
     return LogBounds.of_bounds(lower, upper, {"types": size}, method)
 
@@ -308,8 +312,11 @@ def _saddle_point(atoms: Sequence[_Atoms], level: float, least: float) -> float:
 
 def _table(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:
     """The sums under a tilt, if they visit no more points than ``budget``."""
-    log_mass = math.fsum(atom.draws * _log_tilted_mass(atom, theta) for atom in atoms)
-    slack = 1e-14 * (1.0 + math.fsum(item.draws * (1.0 + theta * float(np.abs(item.values).max())) for item in atoms))
+    logs = [_log_tilted_mass(atom, theta) for atom in atoms]
+    log_mass = math.fsum(atom.draws * log for atom, log in zip(atoms, logs, strict=True))
+    slack = 1e-14 * (1.0 + math.fsum(
+        item.draws * (1.0 + abs(theta) * float(np.abs(item.values).max()) + 0.02 * item.values.size + abs(log))
+        for item, log in zip(atoms, logs, strict=True)))
     if len(atoms) == 1 and 2 <= len(atoms[0].losses) <= 4:
         result = _two_sides(atoms[0], theta, budget)
         if result is not None:
@@ -380,10 +387,7 @@ def _two_sides(atoms: _Atoms, theta: float, budget: float) -> _TiltedTable | Non
 def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedTable | None:
     """Any steps: two independent sums, whose types are listed."""
     wholes = [(entry, entry.draws) for entry in atoms]
-    halves = [
-        [(atom, atom.draws // 2) for atom in atoms],
-        [(element, element.draws - element.draws // 2) for element in atoms],
-    ]
+    halves = [[(atom, atom.draws // 2) for atom in atoms], [(entry, (entry.draws + 1) // 2) for entry in atoms]]
     wide = sorted(wholes, key=lambda part: -_number_of_types(*part))
     plans = [halves, _balanced(wide), _balanced([(wide[0][0], wide[0][1] // 2),
              (wide[0][0], wide[0][1] - wide[0][1] // 2), *wide[1:]])]
@@ -402,12 +406,11 @@ def _two_lists(atoms: Sequence[_Atoms], theta: float, budget: float) -> _TiltedT
         distributions.append(distribution)
     arrays = [array for distribution in distributions for array in (*_parts(distribution.losses), distribution.weights)]
     sums = lambda level: _CurveSums(*_type_sums.pairs(*arrays, pair(level), theta))
-    weight_error, loss_error = (
-        sum(distribution.weight_error for distribution in distributions) + 1e-15,
-        sum(distribution.loss_error for distribution in distributions),
-    )
+    weight_error = sum(distribution.weight_error for distribution in distributions) + 1e-15
+    loss_error = sum(distribution.loss_error for distribution in distributions)
     size = sum(distribution.weights.size for distribution in distributions)
-    return _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
+    table = _TiltedTable(theta, sums, log_scale, left_out, weight_error, loss_error, size)
+    return table if loss_error <= 0.5 else None  # theorem 11.9 needs no more
 
 
 def _balanced(parts: Sequence[tuple[_Atoms, int]]) -> list[list[tuple[_Atoms, int]]]:

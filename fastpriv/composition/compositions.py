@@ -335,8 +335,7 @@ class Composition(PairObject):
         directions = self._directions(direction)
         result = epsilon_search.least_epsilon(
             lambda levels: _worst([_curve(pairs, levels) for pairs in directions], levels),
-            logs.ravel(),
-            rounding.ravel(),
+            logs.ravel(), rounding.ravel(),
             np.maximum.reduce([np.array(_infinite_log_mass(pairs)) for pairs in directions]),
             lambda: tuple(map(max, zip(*map(largest_loss_of, directions), strict=True))),
         )

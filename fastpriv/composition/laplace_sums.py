@@ -41,7 +41,8 @@ epsilon, but e^epsilon does not, nor the weights a^m e^(-a (j + m - v)) of Q wit
 move of epsilon, the rounding of 2 a (V - v), of the same size, and that of k log a and k a besides.
 """
 
-# bounds: tested by enclosures/test_laplace_sums - roundings of logarithms and sums, and moves of epsilon
+# bounds: proved - roundings of logarithms and sums, and moves of epsilon: theorem 11.10 of
+#    docs/proofs/sampled_tables.md
 
 from __future__ import annotations
 
@@ -66,11 +67,9 @@ _LARGEST_RATIO = 16.0  # of shift and scale: beyond it the exponential needs mor
 _MOST_BETWEEN = 160  # losses between the extremes in one term
 _MOST_TERMS = 2_000_000  # 0.2 s
 _NODES_BEYOND = 16  # nodes beside those that B_m needs, and one for each unit of a
-# bound: tested by enclosures/test_laplace_sums - relative rounding of a term, for each step of B_m and of the
-#    recursion in V, and besides
-_STEP_ERROR, _TERM_ERROR = 16 * UNIT_ROUNDOFF, 64 * UNIT_ROUNDOFF
-# bound: tested by enclosures/test_laplace_sums - of weights of Gauss and Legendre, in extended precision
-_NODE_ERROR = 2.0**14 * float(np.finfo(np.longdouble).eps)
+# bound: proved - relative rounding of a term, for each step of B_m and of the recursion in V, and besides, times
+#    1 + a / 4
+_STEP_ERROR, _TERM_ERROR = 12 * UNIT_ROUNDOFF, 64 * UNIT_ROUNDOFF
 _LEAST = -570.0  # logarithms of integrals below it may have underflown
 
 
@@ -131,21 +130,21 @@ def _extreme_loss_sum(a: float, k: int, level: float, quantity: Quantity) -> tup
     j, m = (np.broadcast_to(x, selected.shape)[selected] for x in (j, m))
     odd, whole, v = odd[selected], whole[selected], v[selected]
     with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
-        exponent = -2.0 * t * a * v - m * float(between)
+        fall, rise = 2.0 * t * a * v, -m * float(between)
         logs = _log_integrals(a, m, whole, odd, rests, quantity)
         small = logs < _LEAST
         logs = np.where(small, np.minimum(m * np.log(v) - _log_factorials()[m], 0.0), logs)
         terms = weights[0][j - first[0]] * weights[1][k - m - j - first[1]] * weights[2][m - first[2]]
-        terms *= np.exp(exponent + logs)
+        terms *= np.exp(rise - fall + logs)
         remainder = float(terms[small].sum()) * (1.0 + 1e-9)
-        total = math.fsum(terms[~small]) if terms.size < 4096 else float(terms[~small].sum())
-        rounding = float((terms * (np.abs(exponent) + np.abs(logs))).sum()) * 4 * UNIT_ROUNDOFF
+        total = float(terms[~small].sum(dtype=np.longdouble))
+        rounding = float((terms * (np.abs(fall) + np.abs(rise) + np.abs(logs))).sum()) * 7 * UNIT_ROUNDOFF
     largest = int(last[2])
-    error = (largest + 1) * _STEP_ERROR + _TERM_ERROR + 4 * WEIGHT_ERROR + _NODE_ERROR
+    error = ((largest + 1) * _STEP_ERROR + _TERM_ERROR) * (1.0 + 0.25 * a) + 4 * WEIGHT_ERROR
     degree = 2 * _nodes(a, largest) - largest  # of the sums over nodes, by the text at the head
     log = math.log(32.0 * max(1, largest) / min(1.0, a)) + 4.0 * a
     log += (degree + 1) * math.log(0.25 * a) - math.lgamma(degree + 2)
-    error += math.exp(min(log, 0.0)) + UNIT_ROUNDOFF * math.log2(terms.size + 2.0)
+    error += math.exp(min(log, 0.0))
     lower = upper = -math.inf
     shift = log_scale - k * centre - Fraction(t) * Fraction(level)
     low, high = total * (1.0 - error) - rounding, total * (1.0 + error) + rounding + remainder
@@ -154,8 +153,8 @@ def _extreme_loss_sum(a: float, k: int, level: float, quantity: Quantity) -> tup
     if high > 0.0:
         upper = sum_above(math.log(high), shift)
     beyond = math.log(left_out + 1e-290) + k * log_moment - t * level
-    beyond += 1e-14 * (2.0 + k * (1.0 + abs(log_moment)) + t * (level + a * k))
-    return lower, next_above(float(np.logaddexp(upper, beyond)), 4)
+    beyond += 1e-14 * (2.0 + k * (1.0 + abs(log_moment)) + abs(t) * (abs(level) + a * k))
+    return lower, next_above(float(np.logaddexp(upper, beyond)) + 6 * UNIT_ROUNDOFF, 4)
 
 
 def _log_between(a: float, t: float) -> float:

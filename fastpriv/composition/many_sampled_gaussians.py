@@ -35,7 +35,7 @@ z: the corners of a rectangle around the ellipse bound it. On the path |e^(-z u)
 integral beyond the last cell.
 """
 
-# bounds: tested by enclosures/test_small_rates - roundings of sums; truncation is proved above
+# bounds: proved - roundings of sums: theorem 11.12 of docs/proofs/sampled_tables.md; truncation is proved above
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from typing import Any
 import numpy as np
 
 from .. import special
-from ..base.numerics import FloatArray
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray
 from ..base.quadrature_rules import ellipse_axes, gauss_legendre, log_gauss_error, strip_divisor
 from ..pairs.log_bounds import LogBounds
 from ..pairs.protocol import DominatingPair, SampledPair
@@ -55,6 +55,7 @@ from ..pairs.protocol import DominatingPair, SampledPair
 _NODES = 24  # of the Gauss-Legendre rule of a cell
 # bound: none - times that a record takes part, on average, and releases and levels, beyond which other sums are quicker
 _MOST_PARTICIPATIONS, _MOST_RELEASES, _LARGEST_LEVEL = 2e-3, 10_000, 1.0
+_LARGEST_RATIO = 50.0  # of sensitivity and sigma: theorem 11.12 needs no more
 # bound: none - width of log delta from which extended precision is tried
 _NARROW = 1e-9
 _TILTS = np.geomspace(1e-1, 1e4, 121)  # values of c t that are tried
@@ -73,7 +74,8 @@ def small_rate_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray) -> L
     orders = {pair.order for pair, _ in known}
     if len(known) < len(pairs) or len(orders) != 1 or "symmetric" in orders or total > _MOST_RELEASES:
         return None
-    if math.fsum(pair.rate[1] * count for pair, count in known) > _MOST_PARTICIPATIONS:
+    participations = math.fsum(pair.rate[1] * count for pair, count in known)
+    if participations > _MOST_PARTICIPATIONS or max(pair.ratio[1] for pair, _ in known) > _LARGEST_RATIO:
         return None
     removes = "remove" in orders
     rows = np.array([np.full(epsilon.size, -math.inf), np.zeros(epsilon.size)])
@@ -151,8 +153,10 @@ class _Moments:
             terms = np.exp(exponents - top[:, None])
             sums, sizes = terms.sum(axis=1), np.abs(terms)
             wrong = (sizes * pair.rounding[0]).sum(axis=1) + np.abs(z) * (sizes * pair.rounding[1]).sum(axis=1)
-            total += pair.count * (np.log(sums) + top)
+            logs = np.log(sums)
+            total += pair.count * (logs + top)
             error += pair.count * np.log1p(np.asarray(wrong / np.abs(sums), dtype=np.float64) * self.unit * 1.01)
+            error += pair.count * 8.0 * self.unit * np.asarray(np.abs(logs) + np.abs(top), dtype=np.float64)
         return total, error
 
     def at_tilts(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -165,11 +169,12 @@ class _Moments:
                 fall[:, :-1] @ pair.masses[1:-1] + pair.masses[0] * scale + fall[:, -1] * pair.masses[-1]
                 for fall in falls
             ]
-            below = falls[0][:, 1:] @ pair.masses[1:-1]  # masses to 1e-11 at least
+            below = falls[0][:, 1:] @ pair.masses[1:-1]
+            wide = 1e-11 + UNIT_ROUNDOFF * pair.masses.size  # of the masses, and of these sums
             tau = above[0] * pair.factors[0] + above[1] * pair.factors[1]
             tau = 1.001 * (tau + pair.beyond[0] * scale + falls[1][:, -1] * pair.beyond[1])
-            total += pair.count * (np.log(above[0] * (1.0 + 1e-11)) - t * least)
-            error += pair.count * np.log1p(tau / np.maximum(below * (1.0 - 1e-11), 1e-300))
+            total += pair.count * (np.log(above[0] * (1.0 + wide)) - t * least)
+            error += pair.count * np.log1p(tau / np.maximum(below * (1.0 - wide), 1e-300))
         return total, error
 
 
@@ -200,7 +205,7 @@ def _nodes(a: float, rate: float, count: int, total: int, kind: Any) -> _Nodes:
     square = points * points
     losses = shifted_losses(eta)
     sizes = np.asarray(np.abs(losses), dtype=np.float64)
-    rounding = np.stack([64.0 + 8.0 * square, (24.0 + 16.0 * a * np.abs(points) + 4.0 * a * a) * sizes])
+    rounding = np.stack([96.0 + 8.0 * square, (40.0 + 16.0 * a * np.abs(points) + 4.0 * a * a) * sizes])
     return _Nodes(count, logs, losses, np.asarray(logs.real, dtype=np.float64), (real[0], real[1]), masses,
                   (fall, fall * math.exp(2.0 * y * y)), beyond, rounding)
 
@@ -214,7 +219,7 @@ def _log_deltas(moments: _Moments, epsilon: FloatArray, removes: bool) -> FloatA
     kind: Any = type(moments.least)
     size, level = float(moments.least), epsilon.astype(kind)
     c = moments.least + (level if removes else -level)
-    slip = 4.0 * moments.unit * (size * len(moments.pairs) + epsilon)  # of c
+    slip = 6.0 * moments.unit * (size * len(moments.pairs) + epsilon)  # of c
     rows = np.array([np.full(epsilon.size, -math.inf), np.where((c > -slip) | removes, 0.0, -math.inf)])
     used = np.flatnonzero(c > 4.0 * slip)
     index = np.floor(np.log(np.asarray(c[used] / moments.least, dtype=np.float64)) / moments.cell)
@@ -275,7 +280,7 @@ def _contour(moments: _Moments, lowest: float, highest: float, c: Any) -> tuple[
         along, across = ellipse_axes(half)
         z = t + direction * centre
         reach = np.hypot(along, across)
-        near, nearer = np.abs(z) - reach, np.abs(z + 1.0) - reach
+        near, nearer = np.abs(z) * (1.0 - 1e-12) - reach, np.abs(z + 1.0) * (1.0 - 1e-12) - reach
         corners = [z + direction * (side * along + 1j * end * across) for side in (-1, 1) for end in (-1, 1)]
         bound = np.maximum.reduce([log_bound(corner) for corner in corners])
         known = (near > 0.0) & (nearer > 0.0)

@@ -47,7 +47,8 @@ both sides of x_0 continue each other: a split at another point, e away, lowers 
 e^epsilon phi| between both, at most a_1 e^2 times the largest p_1 there.
 """
 
-# bounds: tested by enclosures/test_small_rates - roundings of integrands and sums; truncation is proved above
+# bounds: proved - roundings of integrands and sums: theorem 11.11 of docs/proofs/sampled_tables.md; truncation is
+#    proved above
 
 from __future__ import annotations
 
@@ -133,7 +134,7 @@ def _log_delta(
             if symmetric and not both_moved:
                 log_atom = f.log_atom()
                 total = np.logaddexp(total, log_atom + outward * _CURVE_ERROR * (1.0 + 2.0 * abs(log_atom)) + other)
-            size = 2.0 + np.abs(log_factor) + np.where(np.isfinite(total), np.abs(total), 0.0)
+            size = 4.0 + abs(math.log(f.q_inner)) + epsilon + np.where(np.isfinite(total), np.abs(total), 0.0)
             total += outward * 8 * UNIT_ROUNDOFF * size
         bounds.append(np.minimum(np.where(np.isnan(total), -math.inf, total), 0.0))
     return bounds[0], bounds[1]
@@ -191,9 +192,9 @@ class _ReleaseIntegrand:
     def log_density(self, low: FloatArray, high: FloatArray, kind: Any) -> FloatArray:
         """Upper bound of log p_1, or of log phi, between two x."""
         far = [np.maximum(np.maximum(low - m, m - high), 0.0) for m in (0.0, self.a)]
-        logs = [log_weight - 0.5 * x**2 for log_weight, x in zip((math.log1p(-self.q), math.log(self.q)), far,
-                                                                 strict=True)]
-        return np.where(kind == _RISING, -0.5 * far[0] ** 2, np.logaddexp(*logs)) + (1e-12 - _HALF_LOG_TWO_PI)
+        logs = [-0.5 * x**2 * (1.0 - 1e-14) for x in far]
+        mixture = np.logaddexp(math.log1p(-self.q) + logs[0], math.log(self.q) + logs[1])
+        return np.where(kind == _RISING, logs[0], mixture) + (1e-12 - _HALF_LOG_TWO_PI)
 
     def log_modulus(self, middle: FloatArray, half: FloatArray, level: FloatArray, kind: Any) -> FloatArray:
         """Upper bounds of the log of the modulus on the ellipses of each rho (a row), inf where none is known."""
@@ -209,9 +210,10 @@ class _ReleaseIntegrand:
         loss = np.where(rising, self.q * y_low * (1.0 - np.cos(angle)), (imaginary / least) ** 2 / d_high)
         gain = np.where(rising, 0.0, self.q * y_low * (1.0 - np.cos(angle)) / (d_low * least))
         slope = np.where(rising, factor * self.q, self.q / self.q_inner)
-        slack = 1e-12 * (1.0 + np.abs(np.expm1(level)) / self.q_inner + slope * (2.0 + g_high))
-        v_least = np.where(rising, v_low, v_high) - factor * loss - slack / d_high
-        v_most = np.where(rising, v_high, v_low) + factor * gain + slack / d_low
+        slack = 1e-12 + 16.0 * UNIT_ROUNDOFF * self.a * (np.abs(low) + np.abs(high) + self.a)
+        slack *= 1.0 + np.abs(np.expm1(level)) / self.q_inner + slope * (2.0 + g_high)
+        v_least = np.where(rising, v_low, v_high) - 1.0001 * factor * loss - slack / d_high
+        v_most = np.where(rising, v_high, v_low) + 1.0001 * factor * gain + slack / d_low
         v_side = 1.0001 * factor * np.where(rising, imaginary, imaginary / least**2)
         known = (self.a * height < 1.5) & (v_least > 0.0) & (v_side < math.inf)
         v_least, v_most = np.where(known, v_least, 1.0), np.where(known, np.hypot(v_most, v_side), 1.0)
@@ -222,13 +224,14 @@ class _ReleaseIntegrand:
         parts = special.log_ndtr(item), special.log_ndtr(other)
         log_v = np.log(v_most)
         value = np.logaddexp(parts[0] + np.where(above, 0.0, log_v), parts[1] + np.where(above, log_v, 0.0))
-        bound = 0.5 * (height**2 + y_imaginary**2) + self.log_density(low, high, kind) + value * (1.0 - 1e-13) + 1e-9
+        growth = (0.5 + 1e-14) * (height**2 + y_imaginary**2)
+        bound = growth + self.log_density(low, high, kind) + value * (1.0 - 1e-13) + 1e-9
         return np.where(known, bound, math.inf)
 
     def log_terms(
         self, x: FloatArray, x_error: FloatArray, level: FloatArray, kind: Any
-    ) -> tuple[FloatArray, FloatArray]:
-        """Logarithm of the integrand and its error, at x that are within ``x_error`` of what is meant."""
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Logarithm of the integrand and its error, at x within ``x_error`` of what is meant, and a bound of log V."""
         g, d, v, excess = self.odds(x, level, kind)
         log_value, rising = self.log_value(v, excess, kind), kind == _RISING
         u, size = UNIT_ROUNDOFF, np.abs(self.a * x)
@@ -241,13 +244,14 @@ class _ReleaseIntegrand:
         log_v = np.abs(np.log(v))
         v_error += v * (d_error + u * (8.0 + 4.0 * log_v))
         y = np.log(v) / self.b + 0.5 * self.b
-        y_error = 1.1 * v_error / (v * self.b) + 1e-13 * np.abs(y)
+        y_error = -np.log1p(-np.minimum(1.001 * v_error / v, 1.0)) / self.b + 1e-13 * (np.abs(y) + self.b)
         fall = special.log_ndtr(np.where(kind == _BELOW, y, -y) + y_error)
-        error = np.exp(np.minimum(np.log(v_error) + fall - log_value, 700.0)) * (1.0 + 1e-9)
+        exponent = np.log(v_error) + fall - log_value + 1e-14 * (np.abs(fall) + np.abs(log_value))
+        error = np.exp(np.minimum(exponent, 700.0)) * (1.0 + 1e-9)
         error += _CURVE_ERROR * (1.0 + 2.0 * np.abs(log_value)) + 8.0 * u * log_v
-        weight = self.log_weight(level, kind)
-        error += u * (4.0 * x * x + 16.0 + 4.0 * weight) + np.abs(x) * x_error + d_error
-        return np.log(d) - 0.5 * x * x - _HALF_LOG_TWO_PI + log_value + weight, error
+        weight, log_d, largest = self.log_weight(level, kind), np.log(d), log_value + np.log1p(error)
+        error += u * (4.0 * x * x + 16.0 + 4.0 * weight + 8.0 * np.abs(log_d)) + np.abs(x) * x_error + d_error
+        return log_d - 0.5 * x * x - _HALF_LOG_TWO_PI + log_value + weight, error, largest
 
     def parts(self, epsilon: FloatArray) -> tuple[FloatArray, ...]:
         """Levels, kinds, and both ends of each part of the integrals, one part after the other."""
@@ -279,12 +283,12 @@ def _log_integral(f: _ReleaseIntegrand, epsilon: FloatArray, log_rest: FloatArra
             if not index.size:
                 break
             level, kind, middle, half = levels[index], kinds[index], 0.5 * (low + high), 0.5 * (high - low)
-            _, _, v, excess = f.odds(np.where(kind == _ABOVE, high, low), level, kind)
-            largest = f.log_value(v, excess, kind)
+            zeros = np.zeros(middle.size)
+            largest = f.log_terms(np.where(kind == _ABOVE, high, low), zeros, level, kind)[2]
             weight = f.log_weight(level, kind)
             whole = f.log_density(low, high, kind) + np.log(high - low) + largest * (1.0 - 1e-13) + weight + 1e-9
             quadrature = log_gauss_error(f.log_modulus(middle, half, level, kind), _NODES) + np.log(half) + weight
-            centre = f.log_terms(middle, np.zeros(middle.size), level, kind)[0] + np.log(high - low)
+            centre = f.log_terms(middle, zeros, level, kind)[0] + np.log(high - low)
             total = np.maximum(total, _log_sums(index % n, centre, n))
             aim = total[index % n] + math.log(_CELL_ERROR)
             last = (halving == _MOST_HALVINGS) | (np.bincount(index % n)[index % n] > _MOST_CELLS)
@@ -316,19 +320,19 @@ def _ends(
     remainder[0] = np.where(np.isfinite(top), split, -math.inf)
     if f.symmetric:
         end = high[n:]
-        v, excess = f.odds(end, levels[n:], _RISING)[2:]
-        beyond = (special.log_ndtr(-end) + f.log_value(v, excess, _RISING)) * (1.0 - 1e-13)
+        beyond = (special.log_ndtr(-end) + f.log_terms(end, 0.0 * end, levels[n:], _RISING)[2]) * (1.0 - 1e-13)
         remainder[1] = np.logaddexp(*np.split(beyond + f.log_weight(levels[n:], _RISING), 2)) + 1e-9
         return remainder
     start, end = low[:n], f.crossing(epsilon, 0.0)
-    v, excess = f.odds(start, epsilon, _ABOVE)[2:]
-    largest = f.log_value(v, excess, np.where(v > 1.0, _ABOVE, _BELOW)) * (1.0 - 1e-13)
+    v = f.odds(start, epsilon, _ABOVE)[2]
+    largest = f.log_terms(start, 0.0 * start, epsilon, np.where(v > 1.0, _ABOVE, _BELOW))[2] * (1.0 - 1e-13)
     before, behind = (
         np.logaddexp(special.log_ndtr(x), math.log(f.q) + special.log_ndtr(y)) * (1.0 - 1e-13)
         for x, y in ((start, start - f.a), (-end, f.a - end))
     )  # masses of p_1
     g, d = f.odds(end, epsilon, _BELOW)[:2]
-    beyond = 1e-12 * (1.0 + (np.abs(np.expm1(epsilon)) + f.q * np.abs(g)) / f.q_inner) / d  # v at the end
+    beyond = 1e-12 + 16.0 * UNIT_ROUNDOFF * f.a * (np.abs(end) + f.a)
+    beyond *= (1.0 + (np.abs(np.expm1(epsilon)) + f.q * (2.0 + np.abs(g))) / f.q_inner) / d  # v at the end
     after = np.log(beyond) + special.log_ndtr(np.log(beyond) / f.b + 0.5 * f.b) + behind
     remainder[1] = np.logaddexp(np.where(v > 0.0, largest + before, -math.inf),
                                 np.where(np.isfinite(end), after, -math.inf)) + 1e-9
@@ -354,13 +358,14 @@ def _sums(
     nodes, _, weights = gauss_legendre(_NODES)
     x = middle[:, None] + half[:, None] * (2.0 * nodes - 1.0)
     shifted = np.broadcast_to(4.0 * UNIT_ROUNDOFF * (np.abs(middle) + half)[:, None], x.shape)
-    logs, errors = f.log_terms(x, shifted, level[:, None], kind[:, None])
-    logs = logs + np.log(2.0 * half[:, None] * weights)
+    logs, errors, _ = f.log_terms(x, shifted, level[:, None], kind[:, None])
+    log_weights = np.log(2.0 * half[:, None] * weights)
+    logs = logs + log_weights
     top = np.full(n, -math.inf)
     np.maximum.at(top, index, logs.max(axis=1, initial=-math.inf))
     base = np.where(np.isfinite(top), top, 0.0)
     terms = np.exp(logs - base[index][:, None])
-    rounding = 8.0 * UNIT_ROUNDOFF * (4.0 + np.abs(logs) + np.abs(base[index][:, None]))
+    rounding = 8.0 * UNIT_ROUNDOFF * (4.0 + np.abs(logs) + np.abs(log_weights) + np.abs(base[index][:, None]))
     rounding += (4.0 * UNIT_ROUNDOFF * (np.abs(middle) + half) / half)[:, None]  # gaps between cells
     value = np.bincount(index, terms.sum(axis=1), n)
     error = np.bincount(index, (terms * (errors + rounding)).sum(axis=1), n) * (1.0 + 1e-9)
@@ -368,4 +373,5 @@ def _sums(
     lower, upper = value - error, value + error + np.exp(np.minimum(log_error[1] - base, 700.0))
     lower = np.where(lower > 0.0, np.log(np.maximum(lower, 1e-300)) + base, -math.inf)
     upper = np.where(np.isfinite(top), np.log(upper) + base, np.logaddexp(log_error[0], log_error[1]))
-    return lower - 1e-15 - 4 * UNIT_ROUNDOFF * np.abs(base), upper + 1e-15 + 4 * UNIT_ROUNDOFF * np.abs(base)
+    slack = 6 * UNIT_ROUNDOFF * (1.0 + 2.0 * np.abs(base) + np.where(np.isfinite(upper), np.abs(upper), 0.0))
+    return lower - slack, upper + slack

@@ -13,7 +13,7 @@ Source: a Gaussian log likelihood, multiplied out; noisy batch gradients, M. Aba
 differential privacy (2016); gradients of a linear layer as products, J. Geiping et al., Inverting gradients (2020).
 """
 
-# bounds: tested by enclosures/test_subset_likelihoods - rounding of inner products of gradients; the rest are
+# bounds: proved - rounding of inner products of gradients: theorem 10.7 of docs/proofs/posteriors.md; the rest are
 #    limits of sigma and quotients by 0
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ class BatchGradient(ValueObject):
         rounding = 1.01 * UNIT_ROUNDOFF * longest / scale * self.size * (
             (classes + roundings) * math.sqrt(square)
             + (norm_roundings + (self.size - 1.0) * roundings) * longest / (2.0 * self.size)
-        ) + 3.0 * UNIT_ROUNDOFF * (quadratic + normaliser[0] + abs(normaliser[1])) + 1e-100
+        ) + 5.0 * UNIT_ROUNDOFF * (quadratic + normaliser[0] + abs(normaliser[1])) + 1e-100
         largest = max(float(np.max(np.abs(side))) for side in (linear, pairwise) if side is not None)
         if not max(quadratic, rounding, largest) < 1e250:
             raise DomainError(

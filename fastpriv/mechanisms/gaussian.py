@@ -26,8 +26,8 @@ from ..base.values import ValueObject
 from ..distributions import GaussianMixture, MixtureStack, Pmf, PmfStack
 from ..kernels import _gaussian_mechanism
 
-# bound: tested by kernels/test_gaussian_mechanism, enclosures/test_gaussian_blocks - relative error of delta and
-#    log delta where r or epsilon is extreme
+# bound: proved - relative error of delta and log delta where r or epsilon is extreme: theorem 1.6 of
+#    docs/proofs/gaussian.md
 _EXTREME_ERROR = 9e-15  # of the ufuncs gaussian_delta and gaussian_log_delta
 _KERNEL_CALL_SIZE = 2**21  # settings of one call of the kernel, which then lasts less than 0.2 s
 _SOURCE = "(Balle and Wang 2018, theorem 8)"  # the end of ``method`` of all estimates here
@@ -272,8 +272,7 @@ class GaussianMechanism(ValueObject):
         sigma, span, _ = self._arrays_of_curve()
         with np.errstate(over="ignore", under="ignore"):  # halved last, for subnormal sensitivities
             r = np.asarray(0.5 * (span / sigma))
-        # bound: tested by enclosures/test_gaussian_blocks - where products of r and c underflow: theorem 1.6 of
-        #    docs/proofs/gaussian.md
+        # bound: proved - where products of r and c underflow: theorem 1.6 of docs/proofs/gaussian.md
         low, high = next_below(r - 8e-323), next_above(r + 8e-323)
         return r, np.where((span == 0.0) | (low < 8e-323), 0.0, low), np.where(span == 0.0, 0.0, high)
 

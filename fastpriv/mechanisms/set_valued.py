@@ -5,8 +5,8 @@ e^epsilon times as likely. Secrets of one prior probability are equivalent: with
 secrets of each, the sets of j_i secrets of probability i form a class.
 """
 
-# bounds: tested by enclosures/test_channels, enclosures/test_channel_notions - mass of the classes that are left out,
-#    rounding of relative log likelihoods; 1e-300 keeps quotients by 0 away
+# bounds: proved - mass of the classes that are left out, and rounding of the extreme log ratios: theorems 7.9 and 7.10
+#    of docs/proofs/finite_capacity.md
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from .categorical import log_mixture, validated_epsilon
 
 _MAX_CLASSES = 2**18  # classes of sets up to which they are listed: about 100 MiB
 _MAX_SIZES = 2**21  # sizes of sets up to which they are listed, where only the size counts
+_MAX_MEAN_SIZE = 2.0**44  # mean size up to which the sizes near it are exact doubles, and it is right to 1/30
 _MAX_VECTOR_BITS = 2**27  # bits of the number of bit vectors, 2**k, up to which it is computed
 _MAX_SET_BITS = 2**20  # bits of the number of sets of fixed size up to which it is computed
 
@@ -115,11 +116,12 @@ class UnaryEncoding(AnyChannel):
             randomised response); LDP is 2 log((2 - f) / f).
         p, q : float, optional
             The instantaneous randomised response of one report: the probability that a permanent 0, and a permanent 1,
-            is reported as 1. By default the permanent bits themselves are released.
+            is reported as 1. By default the permanent bits themselves are released; otherwise the encoding is that of
+            the two probabilities of a reported 1, each rounded to a double.
         """
         noise, low, high = _probability("f", f), _probability("p", p), _probability("q", q)
         if (low, high) == (0.0, 1.0):
-            logit = math.inf if noise == 0 else math.log((2 - noise) / noise)
+            logit = math.inf if noise == 0 else math.log1p(2 * (1 - noise) / noise)
             return cls._of_logits(validate.count("k", k, maximum=MAX_INPUTS), logit, -logit, 2 * logit)
         uniform = 0.5 * noise * (low + high)
         return cls(k, p=uniform + (1 - noise) * high, q=uniform + (1 - noise) * low)
@@ -205,7 +207,7 @@ class UnaryEncoding(AnyChannel):
             mean = (self.k - 1) * math.exp(log_q)
             width = 40 * math.sqrt(mean * math.exp(not_q)) + 800
             low, high = max(0, math.floor(mean - width)), min(self.k, math.ceil(mean + width) + 1)
-            if high - low >= _MAX_SIZES:
+            if high - low >= _MAX_SIZES or mean > _MAX_MEAN_SIZE:
                 return None
             omitted = 0.0 if (low, high) == (0, self.k) else 1e-250
             items = np.arange(low, high + 1)[:, None]
@@ -309,7 +311,7 @@ class SubsetSelection(AnyChannel):
     @property
     def log_inside(self) -> float:
         """Log of (number of sets) times the probability of one that holds the truth."""
-        return -log_mixture(self.size / self.k, -self.epsilon)
+        return -log_mixture(self.size / self.k, (self.k - self.size) / self.k, -self.epsilon)
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         sets = sorted(itertools.combinations(range(self.k), self.size), key=lambda subset: subset[::-1])
@@ -463,19 +465,17 @@ def _set_extremes(prior: FloatArray | None, k: int, fewest: int, most: int, epsi
     one and holds the most.
     """
     if prior is None:
-        support, low, high = k, fewest / k, most / k
+        support, low, high, above, below = k, fewest / k, most / k, (k - fewest) / k, (k - most) / k
     else:
         ordered = np.sort(prior)
         first = int(np.argmax(ordered > 0))
-        support = k - first
-        lightest = np.append(ordered[: fewest - 1], ordered[first]) if first >= fewest else ordered[:fewest]
-        left = k - most  # number of secrets outside the heaviest set
-        missed = np.append(ordered[first : first + 1], ordered[:first]) if first >= left else ordered[:left]
-        low, high = math.fsum(lightest), 1.0 - math.fsum(missed)
+        support, light, heavy = k - first, max(fewest, first + 1), max(k - most, first + 1)
+        low, above = math.fsum(ordered[:light]), math.fsum(ordered[light:])  # both sums: 1 less one of them cancels
+        below, high = math.fsum(ordered[:heavy]), math.fsum(ordered[heavy:])
     if support == 1 or epsilon == 0:
         return types.ExtremeLogRatios(epsilon if k > 1 else 0.0, 0.0, 0.0, 0.0)
-    plus = -log_mixture(low, -epsilon)
-    minus = log_mixture(high, epsilon)
+    plus = -log_mixture(low, above, -epsilon)
+    minus = log_mixture(high, below, epsilon)
     rounding = 1e-14 + 2.0**-51 * min(epsilon, math.log(k))
     return types.ExtremeLogRatios(epsilon, epsilon, plus, minus, rounding, types.underflow_error(epsilon, plus, minus))
 
@@ -505,8 +505,10 @@ def _log_odds_ratio(p: float, q: float) -> float:
     """logit p - logit q, without cancellation where they are close."""
     if p == q:
         return 0.0
-    if 0.5 < p / (q or 1e-300) < 2 and 0.5 < (1 - p) / (1 - q if q < 1 else 1e-300) < 2:
+    if 0.5 * q < p < 2 * q and 0.5 * (1 - q) < 1 - p < 2 * (1 - q):
         return math.log1p((p - q) / q) + math.log1p((p - q) / (1 - p))
+    if q > 0.0 and max(p, q) < 1.0 and 1e-300 < p / q < 1e300:  # both logits may be far larger than their difference
+        return math.log(p / q) + math.log((1 - q) / (1 - p))
     return _logit(p) - _logit(q)
 
 

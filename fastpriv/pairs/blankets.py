@@ -65,7 +65,8 @@ _LEAST_GAIN = 0.002
 _LARGEST_EXPONENT = 1e-5
 # bound: none - mass of the blanket below which a report counts as revealed
 _LEAST_MASS = 1e-150
-# bound: tested by enclosures/test_blankets - relative error of masses and ratios of cells of normal noise
+# bound: proved - relative error of masses and ratios of cells of normal noise: theorem 11.13 of
+#    docs/proofs/sampled_tables.md
 _NORMAL_ERROR = 1e-12
 # bound: proved - of cells of Laplace noise, and of entries of channels by exponentials of logarithms
 _EXPONENTIAL_ERROR = 1e-14
@@ -230,9 +231,8 @@ def _cells_of_noise(distance: float, normal: bool) -> tuple[CellsOfReports, ...]
         shifts = np.array([[0.0], [distance], [0.5 * distance]])
         if normal:
             z = edges - shifts
-            tails = np.exp(special.log_ndtr(-np.abs(z)))
-            masses = np.diff(np.where(z < 0.0, tails, -tails)) + np.diff((z >= 0.0).astype(float))
-            tails, error = tails[:, :1], _NORMAL_ERROR * (1 + distance) ** 2
+            masses, tails = special.ndtr_difference(z[:, :-1], z[:, 1:]), special.ndtr(z[:, :1])
+            error = _NORMAL_ERROR * (1 + distance) ** 2
             logs = distance * (0.5 * distance - edges)
         else:
             signs = np.array([[-1.0], [1.0], [1.0]])  # the end 0 lies left of the cells

@@ -269,11 +269,8 @@ def _lattices(
     if adds:
         order = _order(problem, epsilon)
         z = -order[:, None] * problem.mean_loading
-        expected = np.maximum(
-            expected,
-            _log_delta(0.5 * problem.scale, epsilon + _log_average(problem.loadings, z.T)[0], -1.0)
-            - 0.5 * (z**2).sum(axis=1),
-        )
+        shifted_delta = _log_delta(0.5 * problem.scale, epsilon + _log_average(problem.loadings, z.T)[0], -1.0)
+        expected = np.maximum(expected, shifted_delta - 0.5 * (z**2).sum(axis=1))
         shifted = epsilon[:, None] + d * np.log(np.cos(0.5 * math.pi * _SHIFTS))
         precision += problem.addition_bound(shifted) - expected[:, None]
         centres, beyond = np.abs(z), _log_outside(problem, epsilon, order)

@@ -622,8 +622,7 @@ class TruncatedPoissonSampled(PairObject):
         records = validate.count("size", size, 1, _MAX_SIZE)
         self._set(
             base=_checked_base(base), size=records, rate=_checked_rate(rate),
-            cap=validate.count("cap", cap, 1, records),
-            relation=validate.choice("relation", relation, _RELATIONS),
+            cap=validate.count("cap", cap, 1, records), relation=validate.choice("relation", relation, _RELATIONS),
         )
         _line(self.base, "a truncated sample")
 

@@ -50,12 +50,12 @@ _CountedMasses: TypeAlias = tuple[FloatArray, FloatArray, int]
 
 # bound: proved - unit roundoff of long doubles, twice as large as need be
 _U = float(np.finfo(np.longdouble).eps)
-# bound: tested by enclosures/test_composition - error of one level of a transform of long doubles in units of _U: at
-#    most 10 by the theorem, and twiddle factors that are off by several units
+# bound: proved - error of one level of a transform of long doubles in units of _U: theorem 11.8 of
+#    docs/proofs/sampled_tables.md has 8, twiddle factors included
 _LEVEL_ERROR = 16.0
-# bound: tested by enclosures/test_composition - roundings of a complex product and of long exponentials, in units of _U
+# bound: proved - roundings of a complex product and of long exponentials, in units of _U: theorem 11.8
 _PRODUCT_ERROR, _EXPONENTIAL_ERROR = 6.0, 8.0
-# bound: tested by enclosures/test_composition - roundings of a weight, times 1 + its exponent, and of the sum
+# bound: proved - roundings of a weight, times 1 + its exponent, and of the sum: theorem 11.8 has 13
 _WEIGHT_ERROR = 16.0 * UNIT_ROUNDOFF
 # bound: proved - allowance for the rounding of the bounds themselves, which are sums of positive numbers in doubles
 _OUTWARD = 1.0 + 1e-12
@@ -117,9 +117,9 @@ def composed_log_bounds(
         infinite = log_mass_at_infinity([(loss.infinity_mass, count) for loss, count in losses])
         with np.errstate(invalid="ignore"):
             if infinite[0] > -math.inf:
-                lower = next_below(np.logaddexp(lower, infinite[0]), 4)
+                lower = next_below(np.logaddexp(lower, infinite[0]) - 6 * UNIT_ROUNDOFF * np.isfinite(lower), 4)
             if infinite[1] > -math.inf:
-                upper = next_above(np.logaddexp(upper, infinite[1]), 4)
+                upper = next_above(np.logaddexp(upper, infinite[1]) + 6 * UNIT_ROUNDOFF * np.isfinite(upper), 4)
     return np.minimum(lower, 0.0), np.minimum(upper, 0.0), cost
 
 
@@ -230,7 +230,7 @@ class _TiltedSums(NamedTuple):
                 + (1.0 + fall) * shift * float((tilt * (np.abs(values) + self.error)).sum()) + _UNDERFLOW
                 + float(size @ (1.0 + fall * above)) * _WEIGHT_ERROR
             ) * _OUTWARD
-        total = math.fsum(terms) if terms.size < 4096 else float(terms.sum())
+        total = float(terms.sum(dtype=np.longdouble))
         exponent = self.log_mass - self.theta * (epsilon - self.centre * h)
         slack = (8 * (self.largest_exponent + abs(self.theta) * float(abs(epsilon))) + 16) * _U + self.relative_error
         slack += 4 * UNIT_ROUNDOFF
@@ -285,12 +285,9 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
     if first > low_end:
         outside += _tail(below, (1 - first) * interval)
     shared: dict[str, Any] = {
-        "theta": theta,
-        "interval": interval,
-        "log_mass": log_mass,
-        "centre": centre,
+        "theta": theta, "interval": interval, "log_mass": log_mass, "centre": centre,
         "relative_error": math.expm1(relative * _OUTWARD),
-        "largest_exponent": largest + abs(theta) * abs(centre) * interval,
+        "largest_exponent": (largest + abs(theta) * abs(centre) * interval) * (1.0 + len(masses) / 8),
     }
     if len(tilted) == 1 and tilted[0][2] == 1:
         q, k, _ = tilted[0]
@@ -311,7 +308,7 @@ def _tilted_sums(masses: Sequence[_Masses], theta: float) -> _TiltedSums:
         raised = _power(transform, count)
         product = raised if product is None else product * raised
     with np.errstate(under="ignore"):
-        power = np.exp(logs) * _OUTWARD
+        power = np.exp(logs + (4 + len(tilted)) * UNIT_ROUNDOFF * np.abs(logs)) * _OUTWARD
         mean_power = 2.0 / points * float(power.sum())
         power_error = 2.0 / points * float((power * relative_errors).sum())
         values = np.roll(np.fft.irfft(product, points), -(first % points)).astype(np.float64)

@@ -176,6 +176,5 @@ def _warn_of_probabilities(likelihood: Likelihood) -> None:
         warned(
             f"likelihood must hold natural logarithms; got {count} numbers in [0, 1] that sum to 1, as probabilities "
             "do. Pass log=False (--plain) if they are probabilities. If they are logarithms, subtract 1 from each: "
-            "only the evidence changes, and this warning is not given.",
-            UserWarning,
+            "only the evidence changes, and this warning is not given.", UserWarning,
         )

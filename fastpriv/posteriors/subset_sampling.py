@@ -271,8 +271,7 @@ def _result(
             "pool."
         )
     words: dict[str, Any] = {
-        "kind": "statistical" if mixed else "heuristic",
-        "confidence": level if mixed else None,
+        "kind": "statistical" if mixed else "heuristic", "confidence": level if mixed else None,
         "method": f"Gibbs sampling at {ladder.size} temperatures",
     }
     evidences = np.array([_log_evidence(element, ladder) for element in logs])

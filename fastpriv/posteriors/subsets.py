@@ -21,8 +21,8 @@ by the derivatives of the terms, their own roundings and at most 96 roundings of
 log(1 + e), and JS is J but for the correction of y. A factor of 1.01 pays for products of small numbers.
 """
 
-# bounds: tested by enclosures/test_subset_posterior - roundings counted at the head to first order, with a factor
-#    1.01 and 1e-280 for the rest
+# bounds: proved - roundings counted at the head and in theorem 10.4 of docs/proofs/posteriors.md to first order, with a
+#    factor 1.01 and 1e-280 for the rest
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> d
     """Every quantity, with the bounds at the head of the module."""
     delta = 1.01 * likelihood.summation_error
     e, k, log_n = sums.excess, sums.kl, math.log(total)
-    kl_most = 1.01 * k + 510 * delta**2 + 1e-300
+    kl_most = 1.01 * k + 510 * delta**2 + 1e-300 if delta < 0.004 else 1.01 * log_n
     twice_tv = min(2.0, math.sqrt(2.0 * kl_most))  # T
     spread = kl_most + twice_tv  # at least E|y|
     correction = math.log1p(e)
@@ -235,8 +235,7 @@ def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> d
     ratio_error = [1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * abs(y)) for y in (up, down)]
     estimates = {
         "log_evidence": bounded(evidence, ev_error, -math.inf, math.inf),
-        "kl": bounded(kl, kl_error, 0.0, most),
-        "js": bounded(sums.js, js_error, 0.0, LOG_2_ABOVE),
+        "kl": bounded(kl, kl_error, 0.0, most), "js": bounded(sums.js, js_error, 0.0, LOG_2_ABOVE),
         "max_log_ratio": bounded(up, ratio_error[0], 0.0, most),
     }
     if down == -math.inf:
@@ -253,7 +252,7 @@ def _estimates(likelihood: SubsetLikelihood, sums: _SubsetSums, total: int) -> d
     estimates["entropy"] = bounded(value, error, 0.0, log_n * (1.0 + 4.0 * UNIT_ROUNDOFF))
     others = (sums.first.ties - 1.0) + sums.first.remainder
     log_top = sums.first.top - sums.high - sums.low - correction - log_n
-    relative = math.expm1(1.01 * (delta + z_error + 4.0 * UNIT_ROUNDOFF * (abs(log_top) + log_n + 1.0)))
+    relative = math.expm1(1.01 * (delta + z_error + 6.0 * UNIT_ROUNDOFF * (abs(log_top) + log_n + 1.0)))
     probable = min(math.exp(log_top), 1.0)
     lower, upper = probable * (1.0 - relative), min(probable * (1.0 + relative), 1.0)
     value = min(max(1.0 / (1.0 + others), lower), upper)
@@ -281,8 +280,8 @@ def _entropy(sums: _SubsetSums, delta: float) -> tuple[float, float]:
 
 
 def _inclusion(likelihood: SubsetLikelihood, sums: _SubsetSums, error: float, largest: float, method: str) -> Estimate:
-    """Posterior probability of each record of being a member; at most 96 roundings in each sum."""
-    relative = math.expm1(1.01 * (error + UNIT_ROUNDOFF * (4.0 * largest + 110.0)))
+    """Posterior probability of each record of being a member; at most 150 roundings in each sum, and one a tile."""
+    relative = math.expm1(1.01 * (error + UNIT_ROUNDOFF * (4.0 * largest + 160.0 + likelihood.linear.size / 512.0)))
     value = np.clip(sums.mass / (1.0 + sums.excess), 0.0, 1.0)
     return Estimate(
         value, np.maximum(value * (1.0 - relative) - 1e-290, 0.0), np.minimum(value * (1.0 + relative) + 1e-290, 1.0),

@@ -1,6 +1,7 @@
 """Calibrated sigmas: both sides of the claim in ball arithmetic, on every scale, and every error."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -320,3 +321,13 @@ def test_an_epsilon_beyond_all_use_still_ends_on_the_safe_side():
     for epsilon in (1e10, 1e100, 1e308):
         sigma = calibration.sigma_from_lip(epsilon, 0.1, prior).upper
         assert lip_delta(prior, GaussianMechanism(sigma), epsilon).upper <= 0.1
+
+
+def test_subnormal_sigmas_have_a_bound_below():
+    """A step of a subnormal sigma is more than the relative error of the formula."""
+    span = 20 * 5e-324
+    sigma = calibration.sigma_from_ldp(1.0, 1e-5, span)
+    unit = calibration.sigma_from_ldp(1.0, 1e-5, 1.0)
+    least, most = (Fraction(end) * Fraction(span) for end in (unit.lower, unit.upper))
+    assert Fraction(sigma.lower) <= least
+    assert most <= Fraction(sigma.upper)

@@ -8,7 +8,7 @@ import pytest
 from mpmath import exp, mp, mpf, workdps
 
 from fastpriv import Channel, RandomizedResponse, notions
-from fastpriv.mechanisms import GeometricMechanism, UnaryEncoding
+from fastpriv.mechanisms import ExponentialMechanism, GeometricMechanism, UnaryEncoding
 from oracles import channel_notions as truth
 
 ROWS = np.array([[0.75, 0.125, 0.125, 0.0], [0.0, 0.0, 0.25, 0.75], [0.25, 0.25, 0.5, 0.0]])
@@ -79,3 +79,12 @@ def test_a_belief_that_misses_one_by_rounding():
     found = notions.abp([1.0], [[0.25, 0.25, 0.5]], belief=belief).per_value
     assert found.lower[0] == 0.0
     assert found.upper[0] < 1e-14
+
+
+@pytest.mark.parametrize("releases", [2, pytest.param(600_000, marks=pytest.mark.slow)])
+def test_equal_logarithms_of_cells_that_are_computed_may_stand_for_different_cells(releases):
+    """Scores that differ by 1e-17: the cells, next to 1 / releases, are the same doubles, and the truth is not 0."""
+    scores = np.zeros((2, releases))
+    scores[0, 0] = 1e-17
+    epsilon = notions.ldp_epsilon(None, ExponentialMechanism(scores, 2.0, 1.0))
+    assert epsilon.lower <= 1e-17 * (1 - 1 / releases) <= epsilon.upper < 1e-13

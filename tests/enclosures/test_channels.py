@@ -164,6 +164,47 @@ def test_extremes_at_huge_sizes():
     assert abs(got.xi_plus - right) <= 1e-13 * right
 
 
+def assert_sides(channel, plus, minus, prior=None):
+    got = channel.extreme_log_ratios(prior)
+    for value, right in ((got.xi_plus, plus), (got.xi_minus, minus)):
+        assert abs(value - right) <= got.rounding * abs(right) + got.error, (channel, value, right)
+
+
+@pytest.mark.parametrize(("k", "e", "size", "prior"),
+                         [(10**9, 1.0, 10**9 - 1, False), (2**1000, 700.0, 1, False), (10**5, 1.0, 1, True)],
+                         ids=["almost all", "one of 2**1000", "prior"])
+def test_extremes_of_sets_of_extreme_mass(k, e, size, prior):
+    """Both masses count where one of them is tiny: 1 less the other loses it."""
+    w = mpf(1e-5) if prior else mpf(size) / k
+    sides = -log(w + (1 - w) * exp(-mpf(e))), log(1 - w + w * exp(mpf(e)))
+    assert_sides(SubsetSelection(k, e, size), *sides, np.full(k, 1e-5) if prior else None)
+
+
+def test_extremes_of_geometric_noise_between_far_secrets():
+    """The decay a = e^-epsilon is rounded, and a^10000 carries 10000 times that error."""
+    n, e = 20001, 0.03
+    prior = np.zeros(n)
+    prior[[0, -1]] = 0.5
+    far = exp(-mpf(e) * (n - 1) / 2)
+    plus, minus = log(mpf(2)) - log(1 + far * far), mpf(e) * (n - 1) + log((1 + far * far) / 2)
+    assert_sides(GeometricMechanism(n, e), plus, minus, prior)
+    assert GeometricMechanism(10**9, 1e300).extreme_log_ratios().xi_minus == np.inf  # beyond doubles, but no NaN
+
+
+def test_rappor_of_almost_only_noise_keeps_its_digits():
+    f = 1 - 1e-10
+    assert UnaryEncoding.rappor(5, f).epsilon == pytest.approx(float(2 * log((2 - mpf(f)) / f)), rel=1e-14)
+    p, q = 2e-300, 1e-300
+    right = log(mpf(p)) - log(mpf(q)) + log(1 - mpf(q)) - log(1 - mpf(p))
+    assert UnaryEncoding(5, p=p, q=q).epsilon == pytest.approx(float(right), rel=3e-15)
+    assert UnaryEncoding(5, p=1e-300, q=0.0).epsilon == np.inf
+
+
+def test_sizes_that_doubles_cannot_tell_apart_have_no_classes():
+    """Sizes near 10^18 are 128 apart as doubles: their classes had a mass of e^-7.7 together."""
+    assert UnaryEncoding._of_logits(10**18, 40.0, 37.0, 3.0).type_classes() is None
+
+
 @pytest.mark.slow
 def test_a_million_bits_keep_their_mass():
     for k in (10**6, 10**9):
@@ -212,3 +253,12 @@ def test_default_rows_and_dense_channels_agree():
         one, two = channel.extreme_log_ratios(prior), dense.extreme_log_ratios(prior)
         got = one.ldp_epsilon, one.xi_plus, one.xi_minus
         assert got == pytest.approx((two.ldp_epsilon, two.xi_plus, two.xi_minus))
+
+
+def test_exponential_mechanism_of_large_scores_that_differ_little():
+    """The products of scores near 10^10 with epsilon are off by 10^-7; those of their differences are not."""
+    scores, level = [[1e10, 1e10 + 1.0], [1e10 + 3.0, 1e10]], mpf(0.3) / 2
+    odds = [exp(level * (mpf(row[1]) - mpf(row[0]))) for row in scores]
+    ratios = [log((1 + odds[1]) / (1 + odds[0])), log((1 + odds[1]) / (1 + odds[0])) + log(odds[0] / odds[1])]
+    got, right = ExponentialMechanism(scores, 0.3, 1.0).extreme_log_ratios(), max(abs(x) for x in ratios)
+    assert abs(got.ldp_epsilon - right) <= got.rounding * right + got.error <= 1e-13

@@ -1,5 +1,6 @@
 """Privacy losses on a grid dominate their pair, and bounds of compositions contain the truth."""
 
+import math
 import sys
 from types import SimpleNamespace
 
@@ -20,7 +21,7 @@ from fastpriv.adapters import dp_accounting_pld
 from fastpriv.composition.compositions import certified_curves
 from fastpriv.errors import BackendMissingError
 from fastpriv.pairs.discretised_losses import PrivacyLoss, discretised
-from fastpriv.pairs.tilted_transforms import composed_log_bounds
+from fastpriv.pairs.tilted_transforms import _TiltedSums, composed_log_bounds
 from oracles.composition import delta_of_masses
 
 ONE = GaussianMixture.single(0.0, 1.0)
@@ -198,3 +199,15 @@ class TestDpAccounting:
         found = compose(lambda epsilon: laplace.delta(epsilon, direction="worst"), 2).delta([0.5, 1.5])
         assert (found.upper >= notions.ldp_delta(None, [[0.75, 0.25], [0.25, 0.75]], 5.0).upper).all()
         assert found.lower[0] > 0.1
+
+
+def test_the_sum_of_weights_loses_no_more_than_is_allowed():
+    """Numbers that a pairwise sum of doubles drops, one after another: 27 units of roundoff."""
+    unit, values = 2.0**-53, np.zeros(2**16)
+    dropped = [*range(8, 128, 8), 1, 2, 4, *(2**i for i in range(7, 16))]
+    values[0], values[dropped] = 1.0, unit
+    sums = _TiltedSums(values=values, first=1, theta=-1.0, interval=2.0**-24, log_mass=np.longdouble(0), centre=0,
+                       error=0.0, outside=0.0, relative_error=0.0, largest_exponent=0.0)
+    low, high = sums.logarithm(2.0**-25, "tail")
+    assert low <= 2.0**-25 + math.log1p(len(dropped) * unit) <= high
+    assert float(values.sum()) == 1.0

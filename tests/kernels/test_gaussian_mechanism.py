@@ -124,3 +124,18 @@ def test_scalars_in_scalars_out_and_broadcasting():
     strided = np.repeat(np.array([[0.5], [1.0], [2.0]]), 4, axis=0)[::4]
     assert special.gaussian_log_delta(strided, np.array([0.0, 9.0, 1.0])[::2], out=out) is out
     np.testing.assert_array_equal(out, grid)
+
+
+def test_the_step_of_theorem_1_6_on_every_piece():
+    """X <= 3.05 by the products of monotone factors on the pieces, and by rational bounds beyond 5/4."""
+    def mills(x):
+        return (x * x / 2).exp() * (x / arb(2).sqrt()).erfc() * (arb.pi() / 2).sqrt()
+
+    most, factors = arb(33) / 16, []
+    for piece in range(25):
+        left, right = arb(piece) / 20, arb(piece + 1) / 20
+        slopes = (1 - left * mills(left)) / (1 - most * right * mills(most * right))
+        factors.append(most * mills(most * left) * slopes)
+    assert all(factor < 2.94 for factor in factors)
+    c = arb(5) / 4
+    assert (most**2 * c * c + 3) / (c * (c * c + 1)) < 3.02

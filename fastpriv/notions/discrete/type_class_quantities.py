@@ -46,7 +46,7 @@ def log_ratio_bounds(request: QuantityRequest) -> dict[str, Bracket]:
         error = value * extremes.rounding + extremes.error + 2.1 * channel.mass_gap
         error += 1.1 * request.model.gap if name in ("xi_plus", "xi_minus") else 0.0
         if value in (0.0, math.inf) or not math.isfinite(error):
-            error = 0.0  # equal rows stay equal, and zeros stay zero, whatever their sums are
+            error = extremes.error if value == 0.0 else 0.0  # equal rows stay equal, whatever their sums are
         result[name] = Bracket(value, max(0.0, value - error), value + error, "exact", "closed form")
     return result
 
