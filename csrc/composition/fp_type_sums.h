@@ -79,7 +79,7 @@ typedef struct {
     double d_error, t_error, r_error;
 } fp_type_state;
 
-/* bound: proved - relative error of one step or one pair: 12 units of 2^-53 by theorem 11.15, and the products with s */
+/* bound: proved - relative error of one step or one pair, 12 units of 2^-53 (theorem 11.15), and the products with s */
 #define FP_TYPE_ROUNDING (13.0 * FP_U)
 
 /* x falls by s >= 0. fade = expm1(-theta s), fall = expm1(-s), both = expm1(-(theta + 1) s); theta >= -1, below 0 for
