@@ -145,7 +145,8 @@ def test_a_row_that_was_tampered_with_is_not_there_and_written_again(path, how):
 
 def change_tables(path, old, new, statement):
     """Change the text of the tables, and then a row: what a damaged file may hold, and SQLite would not write."""
-    for script in (f"pragma writable_schema = 1; update sqlite_master set sql = replace(sql, '{old}', '{new}');", statement):
+    tables = f"pragma writable_schema = 1; update sqlite_master set sql = replace(sql, '{old}', '{new}')"
+    for script in (tables, statement):
         connection = sqlite3.connect(path)
         connection.executescript(script)
         connection.commit()

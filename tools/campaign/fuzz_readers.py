@@ -1,9 +1,9 @@
-"""Mutated files for every reader of fastpriv, until a time is over: python tools/campaign/fuzz_readers.py SECONDS [SEED]
+"""Mutated files for every reader of fastpriv, for a time: python tools/campaign/fuzz_readers.py SECONDS [SEED]
 
 Whole files of each format are cut, spliced with each other, and changed in bytes, tokens, numbers and, in archives, in
 their members. A reader may answer, or refuse the file by an error of the package. Anything else fails the run: another
-exception, an end of the process, or a file that takes longer than 30 seconds. The file is then kept in ``fuzz-failures``
-in the working directory. Each process reads 200 files, or fewer where one of them ends it. tools/sanitize runs the
+exception, an end of the process, or a file that takes longer than 30 seconds. The file is then kept in the folder
+``fuzz-failures`` of the working directory. Each process reads 200 files, or fewer where one of them ends it. tools/sanitize runs the
 script under AddressSanitizer: ``tools/sanitize PYTHON tools/campaign/fuzz_readers.py SECONDS``.
 """
 
@@ -40,7 +40,8 @@ FILES_PER_PROCESS = 200
 SECONDS_PER_FILE = 30
 TOKENS = [b"nan", b"inf", b"-inf", b"1e999", b"-1", b"0", b"-0.0", b"5e-324", b"9" * 400, b"1e308", b"2147483648",
           b"18446744073709551616", b"null", b"true", b"[]", b"{}", b'""', b'"', b"'", b",", b";", b"\t", b"\n", b"\r\n",
-          b"\0", b"\xff", b"\xef\xbb\xbf", b"[", b"]", b"{", b"}", b"=", b"#", b"NaN", b"Infinity", b"1_0", b"0x1p-1074"]
+          b"\0", b"\xff", b"\xef\xbb\xbf",
+          b"[", b"]", b"{", b"}", b"=", b"#", b"NaN", b"Infinity", b"1_0", b"0x1p-1074"]
 EVENTS = {"class_name": "ComposedDpEvent", "events": [
     {"class_name": "SelfComposedDpEvent", "count": 10, "event": {
         "class_name": "PoissonSampledDpEvent", "sampling_probability": 0.01,
@@ -50,6 +51,7 @@ GRID = {"quantity": "gaussian_delta", "grid": {"sigma": [1.0, 2.0], "epsilon": [
 
 
 def workbook(*lines):
+    """The bytes of a workbook with these lines."""
     import openpyxl
 
     book, stream = openpyxl.Workbook(), io.BytesIO()
@@ -69,10 +71,12 @@ def written(run):
 
 
 def sweep_again(path):
+    """Resume a sweep."""
     return fp.sweep(**GRID, store=path)
 
 
 def assess_again(path):
+    """Resume an assessment."""
     return fp.assess([31, 40, 40, 58], sigma="10,100", epsilon=[0.5], checkpoint=path, resume=True)
 
 
@@ -85,6 +89,7 @@ def interrupted_assess(path):
 
 
 def posterior_again(path):
+    """Resume a posterior in shards."""
     return fp.posterior(fp.channels.ShardedLikelihood(np.arange(5.0), shards=2), store=path)
 
 
@@ -119,7 +124,8 @@ def targets():
     yield "categories.csv", b"job,age\nnurse,36\nclerk,41\nnurse,28\n", lambda path: fp.read_categories(path, "job")
     yield "events.json", json.dumps(EVENTS).encode(), composed
     yield "history.json", json.dumps([[1.0, 0.01, 100], [1.5, 0.02, 50]]).encode(), composed
-    for run, again in ((sweep_again, sweep_again), (interrupted_assess, assess_again), (posterior_again, posterior_again)):
+    pairs = (sweep_again, sweep_again), (interrupted_assess, assess_again), (posterior_again, posterior_again)
+    for run, again in pairs:
         content, name = written(run)
         yield f"{again.__name__}/{name}", content, again
     mixtures = fp.GaussianMixture([0.5, 0.5], [0.0, 1.0], 1.0), fp.GaussianMixture([1.0], [0.5], 1.25)
@@ -209,6 +215,7 @@ def run_batch(table, seed, count, folder, results):
 
 
 def main(seconds, seed):
+    """Print what became of the files of each reader, and each distinct failure; True if there is one."""
     table, counts, failures = list(targets()), Counter(), []
     context, deadline = multiprocessing.get_context("fork"), time.monotonic() + seconds
     batch = 0

@@ -12,8 +12,10 @@ prior, release = np.full(ROWS, 1.0 / ROWS), cells[0].copy()
 
 
 def write():
+    """Write all posteriors, 20 times."""
+    inverse, no_change = 1.0 / release, np.zeros(COLUMNS)
     for _ in range(20):
-        _channel_blocks.row_statistics(cells, prior, release, np.zeros(COLUMNS), 1.0 / release, release, None, posterior)
+        _channel_blocks.row_statistics(cells, prior, release, no_change, inverse, release, None, posterior)
 
 
 threads = [threading.Thread(target=write) for _ in range(2)]
