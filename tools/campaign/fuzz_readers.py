@@ -3,8 +3,8 @@
 Whole files of each format are cut, spliced with each other, and changed in bytes, tokens, numbers and, in archives, in
 their members. A reader may answer, or refuse the file by an error of the package. Anything else fails the run: another
 exception, an end of the process, or a file that takes longer than 30 seconds. The file is then kept in the folder
-``fuzz-failures`` of the working directory. Each process reads 200 files, or fewer where one of them ends it. tools/sanitize runs the
-script under AddressSanitizer: ``tools/sanitize PYTHON tools/campaign/fuzz_readers.py SECONDS``.
+``fuzz-failures`` of the working directory. Each process reads 200 files, or fewer where one of them ends it. Under
+AddressSanitizer: ``tools/sanitize PYTHON tools/campaign/fuzz_readers.py SECONDS``.
 """
 
 import contextlib

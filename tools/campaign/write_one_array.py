@@ -6,15 +6,15 @@ import numpy as np
 
 from fastpriv.kernels import _channel_blocks
 
-ROWS, COLUMNS = 256, 1000
+ROWS, COLUMNS = 16, 1000
 cells, posterior = np.full((ROWS, COLUMNS), 1.0 / COLUMNS), np.empty((ROWS, COLUMNS))
 prior, release = np.full(ROWS, 1.0 / ROWS), cells[0].copy()
 
 
 def write():
-    """Write all posteriors, 20 times."""
+    """Write all posteriors, five times."""
     inverse, no_change = 1.0 / release, np.zeros(COLUMNS)
-    for _ in range(20):
+    for _ in range(5):
         _channel_blocks.row_statistics(cells, prior, release, no_change, inverse, release, None, posterior)
 
 
