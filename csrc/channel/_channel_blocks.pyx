@@ -33,6 +33,7 @@ cdef extern from "channel/fp_channel_blocks.h":
     double fp_accurate_sum(ptrdiff_t, const double *) noexcept nogil
 
 cdef fp_channel_blocks_kernels kernels = fp_channel_blocks_select()
+cdef ptrdiff_t FEW_CELLS = 2**12  # 10 microseconds, which releasing the interpreter's lock would cost too
 
 
 cdef int _fit(bint good, str what) except -1:
@@ -74,8 +75,11 @@ def column_statistics(block, const double[::1] prior, const double[::1] centre, 
     cdef int single
     cdef const void *cells
     cells, single = _cells(block)
-    with nogil:
+    if n * m <= FEW_CELLS:
         kernels.columns(n, m, cells, single, &prior[0], &centre[0], first, &out)
+    else:
+        with nogil:
+            kernels.columns(n, m, cells, single, &prior[0], &centre[0], first, &out)
     return numbers, places
 
 
@@ -115,9 +119,13 @@ def row_statistics(block, const double[::1] prior, const double[::1] centre, con
     if posterior is not None:
         _fit(posterior.flags.writeable, "a posterior that can be written to")
         to, other = _cells(posterior)
-    with nogil:
-        kernels.rows(n, m, cells, single, &prior[0], &laws, &out[0, 0] if laws.weight else NULL, &out[1, 0],
-                    &out[2, 0] if laws.law else NULL, <void *> to, other)
+    cdef double *divergences = &out[0, 0] if laws.weight else NULL
+    cdef double *means = &out[2, 0] if laws.law else NULL
+    if n * m <= FEW_CELLS:
+        kernels.rows(n, m, cells, single, &prior[0], &laws, divergences, &out[1, 0], means, <void *> to, other)
+    else:
+        with nogil:
+            kernels.rows(n, m, cells, single, &prior[0], &laws, divergences, &out[1, 0], means, <void *> to, other)
     return found
 
 

@@ -60,6 +60,7 @@ cdef extern from "channel/fp_channel_ufuncs.h":
 cdef fp_channel_quantities_kernels kernels = fp_channel_quantities_select()
 cdef fp_channel_row_gaps_kernel row_gaps = fp_capacity_select().rows
 
+cdef ptrdiff_t FEW_CELLS = 2**12  # 15 microseconds, which releasing the interpreter's lock would cost too
 cdef ptrdiff_t CELLS = 2**24  # in one piece of work, some 20 milliseconds
 
 # The quantities in the order of the kernel: bit k of ``wanted`` asks for the k-th.
@@ -132,8 +133,11 @@ def of_channel(cells, const double[::1] prior, double row_gap, double tolerance,
     if prior is not None:
         weights = &prior[0]
     cdef int status
-    with nogil:
+    if s.n * s.m <= FEW_CELLS:
         status = _of_one(s.n, s.m, s.start, s.single, weights, row_gap, tolerance, wanted, out)
+    else:
+        with nogil:
+            status = _of_one(s.n, s.m, s.start, s.single, weights, row_gap, tolerance, wanted, out)
     if status == 3:
         raise MemoryError("a channel must fit in memory together with 18 numbers for each row and column.")
     return None if status else [out[k] for k in range(30)]

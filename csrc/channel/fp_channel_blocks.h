@@ -37,8 +37,10 @@ FP_INLINE double fp_channel_psi_base(double r, double t, double *s)
 {
     const uint64_t exponent = fp_log_exponent(r);
     const double k = fp_double(exponent | 0x4330000000000000u) - (0x1p52 + 1024.0);
-    const int near = exponent == 1024;
-    const double m = fp_double(fp_bits(r) - ((exponent - 1024) << 52)) - 1.0, f = near ? t : m;
+    /* 0 or all ones: a choice between t and m that the compiler cannot turn into a division for each of them */
+    const uint64_t near = -(uint64_t)(exponent == 1024);
+    const double m = fp_double(fp_bits(r) - ((exponent - 1024) << 52)) - 1.0;
+    const double f = fp_double((fp_bits(t) & near) | (fp_bits(m) & ~near));
     *s = f / (2.0 + f);
     const double far = r * (k * (FP_LN2_HI + FP_LN2_LO) + 2.0 * *s) - t;
     return near ? t * *s : far;

@@ -325,7 +325,7 @@ def _outcome(key: str, pickled_function: Any, task: Any) -> Outcome:
         if function is None:
             (function,) = pickle.loads(pickled_function)
             while len(_function_cache) >= _CACHED_FUNCTIONS:
-                _function_cache.pop(next(iter(_function_cache)), None)
+                _function_cache.pop(next(iter([*_function_cache]), ""), None)  # a thread of dask may do the same
             _function_cache[key] = function
         with on_one_worker():
             return Outcome(function(task))

@@ -206,11 +206,11 @@ class ResultStore:
             with self._lock, _explained(self.path, self._name):
                 rows = self._connection.execute(
                     "select key, cast(payload as blob), cast(digest as blob) from results where key between ? and ? "
-                    "order by key limit 64",
+                    "and typeof(key) = 'integer' order by key limit 64",
                     (first, last),
                 ).fetchall()
             for key, payload, digest in rows:
-                if digest == self._digest(key, payload):
+                if payload is not None and digest == self._digest(key, payload):  # SQLite trusts its ``not null``
                     yield key, payload
             if len(rows) < 64 or rows[-1][0] >= last:
                 return
@@ -331,7 +331,7 @@ def _explained(path: Path | None, name: str) -> Iterator[None]:
     shown = "a temporary file" if path is None else repr(str(path))
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # texts of a damaged file may be no UTF-8
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             explained: Exception = OSError(
@@ -339,16 +339,16 @@ def _explained(path: Path | None, name: str) -> Iterator[None]:
                 "raise the limit on the size of files (ulimit -f), and run again: what is finished is kept."
             )
             explained.errno = errno.ENOSPC  # type: ignore[attr-defined]
-        elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            explained = _second_writer(name, shown)
+        elif code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or type(error) is sqlite3.ProgrammingError:
+            explained = OSError(
+                f"{name} must be a file that can be written; got {shown}: {error}. Check path and rights."
+            )
+        else:
             explained = DamagedStoreError(
                 f"{name} must be a whole file that fastpriv made; got {shown}: {error}. Name another file, or remove "
                 "this one to start afresh."
-            )
-        elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            explained = _second_writer(name, shown)
-        else:
-            explained = OSError(
-                f"{name} must be a file that can be written; got {shown}: {error}. Check path and rights."
             )
         raise explained from None
 

@@ -11,8 +11,8 @@ The interval is a fraction of what keeps the bracket at the width that is aimed 
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,12 +39,9 @@ _LARGEST_INTERVAL = 64.0  # beyond it no bounds are given
 _FIRST_TAIL, _LEAST_TAIL, _LARGEST_TAIL = 1e-12, 1e-290, 1e-6
 # bound: none - part of delta that may lie beyond the grids of all pairs
 _TAIL_SHARE = 1e-14
-_LOSS_CACHE_SIZE = 16  # discretised pairs that are kept, for searches that ask again
 # bound: proved - relative error of the places of losses whose interval is divided by a whole number, and of the sum of
 #    all least losses
 _PLACE_ERROR = 4 * UNIT_ROUNDOFF
-
-_loss_cache: OrderedDict[tuple[int, float, float, bool], tuple[DominatingPair, PrivacyLoss]] = OrderedDict()
 
 
 def grid_bounds(pairs: Sequence[DominatingPair], epsilon: FloatArray, quantity: Quantity = "delta") -> LogBounds | None:
@@ -127,12 +124,6 @@ def _loss_error(pairs: Sequence[DominatingPair], interval: float) -> float:
     return total
 
 
+@lru_cache(maxsize=16)  # searches ask again
 def _on_grid(pair: DominatingPair, interval: float, tail: float, dominating: bool) -> PrivacyLoss:
-    key = id(pair), interval, tail, dominating
-    if key in _loss_cache:
-        return _loss_cache[key][1]
-    loss = pair.losses_from_least(interval, tail, dominating)
-    _loss_cache[key] = pair, loss  # the pair is kept alive, so that no other gets its identity
-    while len(_loss_cache) > _LOSS_CACHE_SIZE:
-        _loss_cache.popitem(last=False)
-    return loss
+    return pair.losses_from_least(interval, tail, dominating)

@@ -37,6 +37,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -79,6 +80,7 @@ _CHERNOFF_SCALES = np.array([1.0, 3.0, 7.0, 11.0, 16.0, 30.0])  # orders of Cher
 _RARE_EXPONENT = 20.0  # the least order, times the largest loss: for losses that are rare and very large
 
 _sums_cache: OrderedDict[tuple[Any, ...], tuple[Sequence[tuple[PrivacyLoss, int]], _TiltedSums]] = OrderedDict()
+_sums_cache_lock = Lock()  # of what changes the cache: a reader needs none
 
 
 def composed_log_bounds(
@@ -166,9 +168,10 @@ def _kept_sums(losses: Sequence[tuple[PrivacyLoss, int]], masses: Sequence[_Mass
     if known is not None:
         return known[1]
     sums = _tilted_sums(masses, theta)
-    _sums_cache[key] = losses, sums
-    while len(_sums_cache) > 1 and sum(item.values.size for _, item in _sums_cache.values()) > _KEPT_POINTS:
-        _sums_cache.popitem(last=False)
+    with _sums_cache_lock:
+        _sums_cache[key] = losses, sums
+        while len(_sums_cache) > 1 and sum(item.values.size for _, item in _sums_cache.values()) > _KEPT_POINTS:
+            _sums_cache.popitem(last=False)
     return sums
 
 

@@ -5,7 +5,9 @@ import sys
 import threading
 import time
 import warnings
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -22,6 +24,7 @@ from fastpriv import (
 )
 from fastpriv.base import parallel
 from fastpriv.base.parallel import blocks, ordered_map
+from fastpriv.pairs import tilted_transforms
 
 PRIOR, NOISE, CHANNEL = Pmf([0.0, 1.0], [0.5, 0.5]), GaussianMechanism(1.0), [[0.75, 0.25], [0.25, 0.75]]
 LAW = GaussianMixture.single(0.0, 1.0)
@@ -191,3 +194,31 @@ def test_a_map_that_another_thread_closes_says_nothing(backend):
     with ThreadPoolExecutor(1) as other:
         other.submit(results.close).result()  # warnings are errors here
     assert list(results) == []
+
+
+def test_threads_share_the_cache_of_tilted_sums(monkeypatch):
+    """Three threads fill a cache of 20 entries; to change it while another thread goes through it would raise."""
+    monkeypatch.setattr(tilted_transforms, "_tilted_sums", lambda masses, theta: SimpleNamespace(values=np.zeros(1)))
+    monkeypatch.setattr(tilted_transforms, "_KEPT_POINTS", 20)
+    monkeypatch.setattr(tilted_transforms, "_sums_cache", OrderedDict())
+    errors = []
+
+    def fill(start):
+        try:
+            for theta in range(start, start + 600):
+                tilted_transforms._kept_sums([], [], float(theta))
+        except RuntimeError as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=fill, args=(1000 * index,)) for index in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
+    assert len(tilted_transforms._sums_cache) <= 20

@@ -144,6 +144,36 @@ def test_a_row_that_was_tampered_with_is_not_there_and_written_again(path, how):
         assert store.get(5) == RESULTS[5]
 
 
+def change_tables(path, old, new, statement):
+    """Change the text of the tables, and then a row: what a damaged file may hold, and SQLite would not write."""
+    tables = f"pragma writable_schema = 1; update sqlite_master set sql = replace(sql, '{old}', '{new}')"
+    for script in (tables, statement):
+        connection = sqlite3.connect(path)
+        connection.executescript(script)
+        connection.commit()
+        connection.close()
+
+
+def test_rows_without_a_payload_or_an_integer_key_are_not_there(path):
+    change_tables(path, "payload blob not null", "payload blob", "update results set payload = null where key = 5")
+    with ResultStore.open(path, identity=IDENTITY) as store:
+        assert dict(store.items()) == {key: payload for key, payload in RESULTS.items() if key != 5}
+    change_tables(path, "key integer primary key", "key", "update results set key = 0.5 where payload is null")
+    with ResultStore.read(path) as store:
+        assert dict(store.items()).keys() <= RESULTS.keys()
+
+
+@pytest.mark.parametrize("statement", [
+    "update identity set value = cast(x'ff' as text)",
+    "drop table identity",
+    "pragma writable_schema = 1; update sqlite_master set sql = cast(x'ff' as text)",
+])
+def test_damaged_texts_and_tables_are_a_sentence(path, statement):
+    change_tables(path, "none", "none", statement)
+    with pytest.raises(DomainError, match="store must be a whole file that fastpriv made; got .*Name another file"):
+        ResultStore.read(path)
+
+
 def test_a_row_of_a_store_of_another_identity_is_not_taken(path, tmp_path):
     shutil.copy(path, tmp_path / "copy")
     change_row("update identity set value = '2' where name = 'version'")(tmp_path / "copy")

@@ -155,7 +155,7 @@ def _information_bounds(model: ChannelWithPrior, channel: Channel) -> tuple[floa
     """Information of the two heaviest secrets given that it is one of them, times their mass; entropy of the prior."""
     prior = model.weights
     support = prior[prior > 0]
-    entropy = -float(support @ np.log(support))
+    entropy = -float((support * np.log(support)).sum())
     if support.size < 2:
         return 0.0, entropy
     first, second = np.argpartition(prior, -2)[-2:].tolist()
