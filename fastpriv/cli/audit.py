@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .shared_options import add_shared_options, print_json, print_text, warnings_on_one_line
+from .shared_options import (
+    add_column_options,
+    add_shared_options,
+    csv_dialect,
+    print_json,
+    print_text,
+    warnings_on_one_line,
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -15,9 +22,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "prove at a confidence level, the choice of the threshold paid for."
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="CSV, Parquet or .npz with a score (higher for members) and a membership each row")
+    add("file", metavar="FILE",
+        help="CSV, .xlsx, Parquet or .npz with a score (higher for members) and a membership each row")
     add("--score", metavar="COLUMN", help="column of scores (default: score, or the first of two)")
     add("--member", metavar="COLUMN", help="column of memberships (default: member, or the second of two)")
+    add_column_options(parser)
     add("--one-run", action="store_true", help="the scores are canaries of one run, each in by the toss of a fair coin "
         "(default: independent runs)")
     add("--delta", metavar="D", type=float, default=0.0, help="at which epsilon is bounded (default: 0)")
@@ -39,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from ..base.numerics import rounded_down
     from ..studies.auditing import audit_scores, read_scores
 
-    scores, membership = read_scores(args.file, score=args.score, member=args.member)
+    scores, membership = read_scores(args.file, score=args.score, member=args.member, **csv_dialect(args))
     if scores.ndim > 1 and not args.json:
         raise DomainError(
             f"FILE must have the scores of one audit to print; got {len(scores)} audits. Add --json, or write one row."

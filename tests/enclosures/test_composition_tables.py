@@ -168,7 +168,8 @@ def test_sweeps_of_compositions(tmp_path):
     assert (upper[:, 0] <= upper[:, 1]).all()
     least = fastpriv.sweep("least_sigma", grid={"rate": 0.05, "count": [10, 100], "epsilon": 1.0, "delta": 1e-5,
                                                 "bounds": ["both", "upper"]})
-    assert list(least["upper"][2:]) == [least_sampled_sigma(0.05, 100, 1.0, 1e-5, bounds=b).upper for b in ("both", "upper")]
+    for upper, bounds in zip(least["upper"][2:], ("both", "upper"), strict=True):
+        assert upper == least_sampled_sigma(0.05, 100, 1.0, 1e-5, bounds=bounds).upper
 
 
 def test_least_sigmas_are_proved():
