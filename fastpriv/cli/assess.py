@@ -134,8 +134,7 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
     if args.file is None:
         from ..studies.datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
 
-        options = shared_options.csv_dialect(args) | {"id": args.id}
-        unused = [name for name, value in options.items() if value is not None]
+        unused = [k for k, value in (shared_options.csv_dialect(args) | {"id": args.id}).items() if value is not None]
         if unused:
             raise DomainError(f"--{unused[0]} must stand beside a file; got none. Pass FILE, or leave it out.")
         chosen = _column_names(args.column, (*ADULT_COLUMNS, *ADULT_CATEGORIES)) or ["age"]

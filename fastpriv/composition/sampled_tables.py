@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 
 from .. import special
 from ..base import validate
-from ..base.errors import DomainError
 from ..base.estimate import Estimate, NumberLike
 from ..base.monotone import monotone
 from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, reconcile_bounds
@@ -33,7 +32,7 @@ from ..kernels import _sampled_cells
 from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
 from .closing_checks import WIDENED
 from .compositions import compose
-from .targets import evaluation_at_log_delta
+from .targets import evaluation_at_log_delta, refuse_zero_delta
 
 Bounds: TypeAlias = Literal["both", "upper"]
 _QUANTITIES = {"log_delta": 0, "epsilon": 1}  # their numbers in the kernel
@@ -226,20 +225,14 @@ def least_sampled_sigma(
     targets = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
     (_, *tasks), shape, trivial = _columns(1.0, rate, count, epsilon=levels, delta=targets)
     no_noise = trivial | (tasks[3] == 1.0) | np.isposinf(tasks[2])
-    if (~no_noise & (tasks[3] == 0.0)).any():
-        raise DomainError(
-            "delta must be positive where losses are unbounded, however much noise there is; got 0.0. Ask for a larger "
-            "delta."
-        )
+    refuse_zero_delta((~no_noise & (tasks[3] == 0.0)).any())
     numbers, solved, evaluations = _tabulated_sigmas(tasks, ~no_noise, bounds, tolerance)
 
     def level(task: FloatArray) -> Level:
-        rate, count, epsilon, delta = task
-
         def evaluate(sigma: float) -> Evaluation:
-            numbers, _ = _log_deltas(np.array([[sigma], [rate], [count], [epsilon]]), np.zeros(1, bool), "both")
+            numbers, _ = _log_deltas(np.array([sigma, *task[:3]])[:, np.newaxis], np.zeros(1, bool), "both")
             value, lower, upper = numbers[:, 0].tolist()
-            return evaluation_at_log_delta((value, lower, upper), float(delta))
+            return evaluation_at_log_delta((value, lower, upper), float(task[3]))
 
         return evaluate
 
@@ -248,9 +241,9 @@ def least_sampled_sigma(
                              lambda task: max(0.5, float(task[0] * np.sqrt(task[1]))), tolerance, 1, "")
     numbers[:, others] = single.arrays()
     method = "inverse interpolation between two proofs" if bounds == "both" else _METHODS[bounds]
-    return Estimate(*(row.reshape(shape) for row in numbers), kind="certified", unit="1",
-                    method=method + ("; 0 where none is needed" if no_noise.any() else ""),
-                    cost={"evaluations": evaluations + single.cost["evaluations"]})
+    method += "; 0 where none is needed" if no_noise.any() else ""
+    cost = {"evaluations": evaluations + single.cost["evaluations"]}
+    return Estimate(*(row.reshape(shape) for row in numbers), kind="certified", unit="1", method=method, cost=cost)
 
 
 def _tabulated_sigmas(

@@ -46,8 +46,7 @@ _POINT_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 _LEADING_ZERO = re.compile(r"[+-]?0\d")  # a code such as 007, which names a category and is not a number
 
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.0+)?)?)?)?")  # a month, a day, or a time of whole seconds
-_MONTH_LENGTH = 7  # characters of 2024-05
-_DAY = 86400  # seconds
+_MONTH_LENGTH, _DAY = 7, 86400  # characters of 2024-05; seconds
 
 
 def read_column(
@@ -308,16 +307,18 @@ class Column:
 
     def _date_numbers(self) -> FloatArray | None:
         """Days, or months, since the beginning of 1970, where all cells are dates or all are months; NaN for none."""
-        texts = [text if text.lower() not in _MISSING_MARKS else "NaT" for text in map(str.strip, self.cells)]
-        lengths = {len(text) == _MONTH_LENGTH for text in texts if text != "NaT"}
-        if len(lengths) != 1 or not all(text == "NaT" or _DATE.fullmatch(text) for text in texts):
+        present = (text for text in map(str.strip, self.cells) if text.lower() not in _MISSING_MARKS)
+        if not all(map(_DATE.fullmatch, present)):  # most often the first cell is none
             return None
-        unit, size = ("datetime64[M]", 1) if lengths.pop() else ("datetime64[s]", _DAY)
-        values = np.full(len(texts), np.nan)
+        texts = ["" if text.lower() in _MISSING_MARKS else text for text in map(str.strip, self.cells)]
+        are_months = {len(text) == _MONTH_LENGTH for text in texts if text}
+        if len(are_months) > 1:
+            return None
+        unit, size = ("datetime64[M]", 1) if True in are_months else ("datetime64[s]", _DAY)
+        values = np.empty(len(texts))
         for row, text in enumerate(texts):
             try:
-                if text != "NaT":
-                    values[row] = np.array(text, unit).astype(np.int64) / size
+                values[row] = np.array(text, unit).astype(np.int64) / size if text else np.nan
             except ValueError:
                 raise DomainError(
                     f"column must be dates that exist; got {text!r} at row {row + 1}. Correct this cell, or mark it as "
@@ -326,8 +327,7 @@ class Column:
         return values
 
     def _parse_cells(self) -> FloatArray:
-        first = next((cell.strip() for cell in self.cells if cell.strip().lower() not in _MISSING_MARKS), "")
-        dates = self._date_numbers() if _DATE.fullmatch(first) else None
+        dates = self._date_numbers()
         if dates is not None:
             return dates
         if self.arrow_type is not None:
@@ -400,8 +400,7 @@ def _open(table: ColumnFile, column: str | None, missing: str) -> Column:
             values = whole.astype(np.float64)
             values[np.asarray(cells.is_null().to_numpy())] = np.nan
             return Column(name, file, _ArrowTexts(cells), missing, values=values)
-        return Column(name, file, _ArrowTexts(cells), missing)
-    if types.is_decimal(kind):
+    if types.is_integer(kind) or types.is_decimal(kind):
         return Column(name, file, _ArrowTexts(cells), missing)
     if types.is_temporal(kind):
         try:

@@ -174,13 +174,12 @@ def _quantities() -> dict[str, SweepQuantity]:
         result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
     from .. import composition
 
-    words = frozenset({"bounds"})
     for name, function, required, optional in (
         ("composed_delta", composition.composed_delta, ("sigma", "rate", "count", "epsilon"), ("bounds",)),
         ("composed_epsilon", composition.composed_epsilon, ("sigma", "rate", "count", "delta"), ("bounds",)),
         ("least_sigma", composition.least_sampled_sigma, ("rate", "count", "epsilon", "delta"), ("bounds", "rtol")),
     ):
-        result[name] = SweepQuantity(name, function, required, optional, words, ("rtol",), batch=_SLOW_CELLS)
+        result[name] = SweepQuantity(name, function, required, optional, frozenset({"bounds"}), ("rtol",), batch=_SLOW_CELLS)
     return result
 
 

@@ -64,7 +64,7 @@ def test_dialects_of_score_files(tmp_path, capsys):
     with pytest.raises(DomainError, match="column must have no missing values"):
         read_scores(path, na="-")
     np.savez(tmp_path / "scores.npz", scores=SCORES, membership=MEMBER)
-    with pytest.raises(DomainError, match="na must be left out for an archive of arrays, which needs none; got '-'"):
+    with pytest.raises(DomainError, match="na must be left out for an archive; got '-'. Drop it."):
         read_scores(tmp_path / "scores.npz", na="-")
 
 

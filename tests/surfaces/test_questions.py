@@ -9,8 +9,10 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 TITLE, HEADING, TEXT = 4.0, 3.0, 1.0  # weights of a word that stands there, as searches of sites have them
-COMMON = set("a an and are as at be by can do does for from have how i in is it many my of on or several should the to "
-             "use what which with".split())
+COMMON = frozenset(re.findall(r"\w+", (
+    "a an and are as at be by can do does for from have how i in is it many my of on or several should the to use what "
+    "which with"
+)))
 QUESTIONS = {
     "epsilon from sigma": "start_training",
     "which sigma should I choose": "noise_level",

@@ -70,12 +70,8 @@ def read_scores(
         if column is not None:
             validate.text(name, column)
     if file.suffix.lower() == ".npz":
-        for name, value in dialect.items():
-            if value is not None:
-                raise DomainError(
-                    f"{name} must be left out for an archive of arrays, which needs none; got {value!r} with "
-                    f"{str(file)!r}. Drop it."
-                )
+        if unused := [name for name, value in dialect.items() if value is not None]:
+            raise DomainError(f"{unused[0]} must be left out for an archive; got {dialect[unused[0]]!r}. Drop it.")
         return _from_archive(file, score or "scores", member or "membership")
     table = ColumnFile(file, **dialect)
     defaults = table.names if len(table.names) == 2 else ["score", "member"]
