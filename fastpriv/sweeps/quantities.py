@@ -179,7 +179,8 @@ def _quantities() -> dict[str, SweepQuantity]:
         ("composed_epsilon", composition.composed_epsilon, ("sigma", "rate", "count", "delta"), ("bounds",)),
         ("least_sigma", composition.least_sampled_sigma, ("rate", "count", "epsilon", "delta"), ("bounds", "rtol")),
     ):
-        result[name] = SweepQuantity(name, function, required, optional, frozenset({"bounds"}), ("rtol",), batch=_SLOW_CELLS)
+        result[name] = SweepQuantity(name, function, required, optional, frozenset({"bounds"}), ("rtol",),
+                                     batch=_SLOW_CELLS)
     return result
 
 
