@@ -25,9 +25,13 @@
 /* bound: none - error of the root of R, and the least step that a slope is taken from */
 #define FP_SIGMA_ROUGH_ROOT 1e-6
 #define FP_SIGMA_SLOPE_STEP 1e-5
-/* bound: none - the largest step of log sigma, and the range of log sigma that is searched */
+/* bound: none - the largest step of log sigma, and the range that is searched: losses are vast below it */
 #define FP_SIGMA_LARGEST_STEP 1.5
-#define FP_SIGMA_RANGE 60.0
+#define FP_SIGMA_LEAST -3.0
+#define FP_SIGMA_MOST 25.0
+/* bound: none - cells beyond are left to the general search: there moments need very many nodes */
+#define FP_SIGMA_LEAST_RATE 1e-8
+#define FP_SIGMA_LARGEST_EPSILON 200.0
 
 typedef struct {
     double value, lower, upper, evaluations; /* value is NaN where nothing is proved */
@@ -110,14 +114,16 @@ static inline int fp_sigma_rough(fp_sigma_search *search, int k, double log_sigm
     const double epsilon = search->epsilon;
     const fp_contour_slot *low, *high;
     double place, curvature;
-    if (fp_contour_saddle(c, epsilon, &place, &curvature) || fp_contour_find(c, (int)place, &low)
-        || fp_contour_find(c, (int)place + 1, &high))
+    if (fp_contour_saddle(c, epsilon, &place, &curvature))
+        return -1;
+    const int at = place < FP_SLOTS - 2 ? (int)place : FP_SLOTS - 2;
+    if (fp_contour_find(c, at, &low) || fp_contour_find(c, at + 1, &high))
         return -1;
     if (low->known < 0 || high->known < 0)
         return 0;
     /* the exponent between two slots by its values and derivatives there */
     const double gap = high->t - low->t, fall = fp_contour_epsilon(c, low) - epsilon;
-    const double rise = fp_contour_epsilon(c, high) - epsilon, share = place - (int)place, other = 1.0 - share;
+    const double rise = fp_contour_epsilon(c, high) - epsilon, share = place - at, other = 1.0 - share;
     const double at_low = low->value - epsilon * low->t - fp_log(low->t) - fp_log1p(low->t);
     const double at_high = high->value - epsilon * high->t - fp_log(high->t) - fp_log1p(high->t);
     const double least = other * other * (1.0 + 2.0 * share) * at_low + share * share * (3.0 - 2.0 * share) * at_high
@@ -126,13 +132,15 @@ static inline int fp_sigma_rough(fp_sigma_search *search, int k, double log_sigm
     return 0;
 }
 
-/* The root of R = goal < 0 in log sigma, and the derivative of R there; 1 where there is none, -1 without memory. The
- * secants are of log(goal / R), which has a slope of some -2. */
+/* The root of R = goal < 0 in log sigma, and the derivative of R there; 1 where there is none, -1 without memory, or the
+ * reason to stop. The secants are of log(goal / R), which has a slope of some -2. */
 static inline int fp_sigma_rough_root(fp_sigma_search *search, int k, double goal, double *log_sigma, double *slope)
 {
     double low = -INFINITY, high = INFINITY, at = *log_sigma, before = NAN, former = NAN, fall = -2.0;
-    for (int step = 0; step < FP_SIGMA_ROUGH_STEPS && fabs(at) < FP_SIGMA_RANGE; step++) {
+    for (int step = 0; step < FP_SIGMA_ROUGH_STEPS && at > FP_SIGMA_LEAST && at < FP_SIGMA_MOST; step++) {
         double rough;
+        if (fp_stop_requested(search->stop, 4096))
+            return search->stop->status;
         if (fp_sigma_rough(search, k, at, &rough))
             return -1;
         const double residual = rough < 0.0 ? fp_log(goal / rough) : INFINITY;
@@ -266,6 +274,8 @@ static inline int fp_sampled_sigma(fp_sigma_search *search, double width, fp_sig
     double least = -INFINITY, start = search->log_sigma;
     search->evaluations = 0.0;
     *out = (fp_sigma_answer){NAN, 0.0, INFINITY, 0.0};
+    if (search->rate < FP_SIGMA_LEAST_RATE || search->epsilon > FP_SIGMA_LARGEST_EPSILON)
+        return 0;
     for (int attempt = 0; attempt < 2; attempt++) {
         fp_sigma_ends ends;
         int proved, meets;
