@@ -219,7 +219,7 @@ def test_a_false_upper_end_would_be_searched_anew(monkeypatch):
 @pytest.mark.slow
 def test_vast_and_tiny_cells_are_bracketed_or_left_to_the_general_search():
     """Saddle points at the last slot, rates without a sample, targets that are no doubles."""
-    grid = [[5e-324, 1e-7, 1.0 - 2.0**-53], [2.0, 2.0**53], [0.0, 5e-324, 100.0, 1e300], [-744.4, -10.0, -1e-16]]
+    grid = [[5e-324, 1e-7, 0.5], [2.0, 2.0**53], [5e-324, 100.0, 1e300], [-744.4, -10.0, -1e-16]]
     rate, count, epsilon, target = (np.ascontiguousarray(a.ravel()) for a in np.meshgrid(*grid, indexing="ij"))
     for only_upper in (False, True):
         found = _sampled_cells.sigmas(rate, count, epsilon, target, -1e-15 * target, 1e-6, only_upper)
