@@ -96,6 +96,7 @@ struct fp_contour_factor {
     fp_dd offset; /* what the losses of the last tilt are less: kappa is less t offset, and mean less offset */
     double t, kappa, kappa_error, mean, variance; /* of the last tilt */
     double first, step;                           /* of equidistant nodes */
+    double enough;                                /* the bound of |m| that `decay` need not improve */
     double state[8];                              /* of kinds in closed form */
     int has_gap; /* whether mass of P less mass of Q, and the least and the largest mean of either, are known */
     double gap, low, high;

@@ -455,8 +455,13 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
     double best[FP_BUMPS], total[FP_PATH_BUMPS + 2 * FP_BUMP_SPAN + FP_LANES], kept = 0.0;
     for (int i = 0; i < bumps; i++)
         kept += mass[i + FP_BUMP_SPAN] * (1.0 - 1e-12), best[i] = mass[i + FP_BUMP_SPAN];
+    const double least = fp_max(0.0, 1.0 - kept) + 1e-12 + 1.1 * (nodes->moved_weight + nodes->quadrature)
+                         + 1.1 * fp_contour_bump_error(factor); /* of the masses */
+    double bound = 1.0;
     fp_path path = {.t = t, .w = w};
     for (int shift = 0; shift < FP_SHIFTS; shift++) {
+        if (shift && angles[shift - 1] / d >= 5.0) /* the same path */
+            break;
         const double y = fp_min(angles[shift] / d, 5.0), sec = 1.0 / cos(0.5 * y * d);
         const double curvature = 1.0 + (1.0 + 2.0 * tau + 2.0 * w) * 0.25 * d * d * (sec + sec * sec);
         const double cells = ceil(FP_BUMP_SPACING * fp_min(sqrt(curvature / 0.8), fp_max(2.5, d / 0.3)));
@@ -496,13 +501,14 @@ static inline double fp_contour_one_sigma_decay(const fp_contour_factor *factor,
             whole += fp_contour_path_selected(&path, left - before * FP_BUMP_SPACING + cell * width,
                                               fp_padded(before + bumps + after), fall, total);
         }
-        for (int i = 0; i < bumps; i++)
+        bound = least;
+        for (int i = 0; i < bumps; i++) {
             best[i] = fp_min(best[i], total[i + before + FP_BUMP_SPAN] + lost + 4e-17 * whole);
+            bound += best[i];
+        }
+        if (bound <= factor->enough)
+            break;
     }
-    double bound = fp_max(0.0, 1.0 - kept) + 1e-12 + 1.1 * (nodes->moved_weight + nodes->quadrature)
-                   + 1.1 * fp_contour_bump_error(factor); /* of the masses */
-    for (int i = 0; i < bumps; i++)
-        bound += best[i];
     return bound < 1.0 ? bound : 1.0;
 }
 

@@ -23,6 +23,8 @@
 #define FP_SHELL_CELL 1.0
 /* bound: none - terms of one contour from which shells are tried first */
 #define FP_SHELL_TERMS 1500.0
+/* bound: none - relative width of the epsilons of a table of one epsilon */
+#define FP_SHELL_SINGLE 1e-9
 #define FP_SHELL_STRIDE 8 /* slots of the grid of t from one at which this is decided to the next */
 /* bound: none - relative width aimed at */
 #define FP_SHELL_WIDTH 1e-10
@@ -319,7 +321,7 @@ static inline int fp_shells_at(fp_composition *c, int quantity, double epsilon, 
     }
     fp_shells_table *tables = c->shells;
     *out = (fp_contour_answer){-INFINITY, -INFINITY, INFINITY};
-    for (int level = 0; level < 3; level++) {
+    for (int level = c->single ? 2 : 0; level < 3; level++) {
         const double most = fp_min(FP_SHELL_CELL * range, epsilon) * (level ? 0.125 : 1.0);
         double at[FP_SHELL_PLACES] = {epsilon, epsilon, epsilon};
         fp_shells_table *table = tables + FP_SHELLS_TABLES; /* of epsilon alone */
@@ -334,6 +336,9 @@ static inline int fp_shells_at(fp_composition *c, int quantity, double epsilon, 
                 found = other->used && other->quantity == quantity && other->at[0] == at[0] && other->at[2] == at[2];
                 table = found || other->used < table->used ? other : table;
             }
+        } else if (c->single) { /* the few epsilons of one cell */
+            found = table->used && table->quantity == quantity && table->at[0] <= epsilon && epsilon <= table->at[2];
+            at[0] *= 1.0 - FP_SHELL_SINGLE, at[2] *= 1.0 + FP_SHELL_SINGLE;
         }
         if (!found) {
             const int status = fp_shells(c->n, c->factors, quantity, at, table, &c->terms, &c->nodes, stop);

@@ -112,6 +112,9 @@ typedef struct {
     double largest_t, log_mass;
     double cut; /* how far the sums are taken, and the largest aliases, relative to the value; both enter the bounds */
     double saddle[3]; /* epsilon, place and curvature of the last one found */
+    int start;  /* the slot from which a saddle point is sought; 0: from the middle. It has no effect on the place. */
+    int single; /* whether there is one epsilon alone, for which no table is made that serves others too */
+    int power;  /* of fp_contour_rest, there: the one that was enough */
     fp_contour_slot *slots;
     fp_contour_table *tables[FP_CONTOUR_TABLES];
     int n_tables;
@@ -260,7 +263,7 @@ static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *p
         *place = c->saddle[1], *curvature = c->saddle[2];
         return 0;
     }
-    int low = 0, high = FP_SLOTS - 1, i = FP_SLOTS / 2;
+    int low = 0, high = FP_SLOTS - 1, i = c->start > 0 ? c->start : FP_SLOTS / 2;
     double below = 0.0, above = 0.0; /* derivatives at low and high; 0 where unknown */
     *curvature = 1.0;
     for (int step = 0; high - low > 1; step++) {
@@ -286,7 +289,7 @@ static inline int fp_contour_saddle(fp_composition *c, double epsilon, double *p
         i = halve || next <= low || next >= high ? (low + high) / 2 : next;
     }
     *place = above > below && below > -INFINITY ? low - below / (above - below) : low;
-    c->saddle[0] = epsilon, c->saddle[1] = *place, c->saddle[2] = *curvature;
+    c->saddle[0] = epsilon, c->saddle[1] = *place, c->saddle[2] = *curvature, c->start = low;
     return 0;
 }
 
@@ -358,13 +361,26 @@ static inline double fp_contour_rest(fp_composition *c, double w, double enough)
     for (int i = 0; i < c->n; i++) {
         const double count = c->factors[i].count;
         double best = 0.0;
-        for (int power = 0; power < 10 && sum + best > enough; power++) {
-            const double times = (double)(1 << power), rho = fp_contour_ladder(c, i, w * times);
+        for (int attempt = -c->single; attempt < 10 && sum + best > enough; attempt++) {
+            const int power = attempt < 0 ? c->power : attempt;
+            const double times = (double)(1 << power);
+            if (c->single) { /* only a bound that is enough matters: the sum goes on where there is none */
+                const double log_rho = fp_max(enough - sum, -1e3 * count) / count;
+                const double square = power ? 1.0 + times * times * fp_expm1(2.0 * log_rho) : fp_exp(2.0 * log_rho);
+                if (!(square > 0.0) && attempt >= 0)
+                    break;
+                if (!(square > 0.0))
+                    continue;
+                c->factors[i].enough = 0.95 * sqrt(square);
+            }
+            const double rho = attempt < 0 ? c->factors[i].kind->decay(c->factors + i, w * times)
+                                           : fp_contour_ladder(c, i, w * times);
             const double lost = (1.0 - rho) * (1.0 + rho) / (times * times);
             /* 1 - rho^2 would lose a small rho, and be 1 where it is below 1e-8 */
             const double log_bound = power ? 0.5 * fp_log1p(-lost) : fp_log(rho + 1e-300);
             best = fp_min(best, count * log_bound * (1.0 - 1e-12 - FP_U * c->n));
-            if (rho < 1e-3)
+            c->power = sum + best <= enough ? power : c->power;
+            if (rho < 1e-3 && attempt >= 0)
                 break;
         }
         sum += best;
@@ -840,7 +856,7 @@ static inline int fp_contour_at(fp_composition *c, int quantity, double epsilon,
     if (fp_contour_saddle(c, epsilon, &place, &curvature))
         return -1;
     /* the widest stride of tables at whose ends the terms are e^3.1 of those at the saddle point, roughly */
-    int stride = FP_SLOTS_PER_OCTAVE;
+    int stride = c->single ? 1 : FP_SLOTS_PER_OCTAVE;
     const double whole = 5.0 / (fp_contour_spacing(c, fp_contour_t(c, (int)(place + 0.5))) * sqrt(curvature));
     for (; stride > 1; stride /= 2) {
         if (stride > whole)

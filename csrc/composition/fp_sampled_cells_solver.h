@@ -42,6 +42,7 @@ typedef struct {
     fp_composition sums;
     double gap, largest; /* g; the largest loss of one release, infinite where there is none */
     double slack;        /* s of the count */
+    int first_release, last_release; /* of the moments that are known, of all counts but the last */
 } fp_cell_side;
 
 static inline void fp_cell_side_free(fp_cell_side *side)
@@ -53,24 +54,68 @@ static inline void fp_cell_side_free(fp_cell_side *side)
     fp_contour_any_free(&side->factor, &side->pair);
 }
 
-/* 0 < rate < 1. -1 without memory. */
+/* Forget all that was computed for the pair, but keep the memory: a cell touches few of many slots. */
+static inline void fp_cell_side_forget(fp_cell_side *side, int releases_too)
+{
+    fp_composition *c = &side->sums;
+    for (int i = 0; i < c->n_tables; i++) {
+        free(c->tables[i]->block);
+        free(c->tables[i]);
+    }
+    if (c->last_slot >= 0) {
+        memset(c->slots + c->first_slot, 0, sizeof *c->slots * (size_t)(c->last_slot - c->first_slot + 1));
+        side->first_release = c->first_slot < side->first_release ? c->first_slot : side->first_release;
+        side->last_release = c->last_slot > side->last_release ? c->last_slot : side->last_release;
+    }
+    for (int k = 0; k <= FP_SHELLS_TABLES && c->shells; k++)
+        fp_shells_clear((fp_shells_table *)c->shells + k);
+    c->first_slot = FP_SLOTS, c->last_slot = -1, c->n_tables = 0, c->saddle[0] = NAN;
+    if (!releases_too)
+        return;
+    if (side->last_release >= 0)
+        memset(c->releases + side->first_release, 0,
+               sizeof *c->releases * (size_t)(side->last_release - side->first_release + 1));
+    side->first_release = FP_SLOTS, side->last_release = -1;
+    for (int k = 0; k < FP_CONTOUR_TILTS; k++)
+        c->tilts[k].slot = 0;
+}
+
+/* 0 < rate < 1; `side` is zero, or was made before. -1 without memory. */
 static inline int fp_cell_side_make(fp_cell_side *side, double sigma, double rate, int adds)
 {
     const double weights[2] = {1.0 - rate, rate}, means[2] = {0.0, 1.0}, sigmas[2] = {sigma, sigma}, one = 1.0;
     const double lost = (weights[0] - 1.0) + rate, of_p[2] = {lost, 0.0}, of_q[2] = {0.0, lost};
-    memset(side, 0, sizeof *side);
+    fp_composition *c = &side->sums;
+    fp_contour_nodes nodes = {0}; /* their memory stays */
+    if (c->releases) {
+        fp_cell_side_forget(side, 1);
+        if (side->factor.kind == &fp_contour_one_sigma_kind)
+            nodes = side->factor.nodes, side->factor.nodes.block = NULL;
+        fp_contour_any_free(&side->factor, &side->pair);
+    }
+    memset(&side->factor, 0, sizeof side->factor);
     side->gap = fabs(lost) / (1.0 - rate) * (1.0 + 1e-3);
     side->largest = adds ? -fp_log1p(-rate) * (1.0 + 1e-14) : INFINITY;
     const int status = adds ? fp_contour_any_mixtures(&side->factor, &side->pair, 1.0, 1, &one, means, sigmas, 2, weights,
                                                       means, sigmas, of_q)
                             : fp_contour_any_mixtures(&side->factor, &side->pair, 1.0, 2, weights, means, sigmas, 1, &one,
                                                       means, sigmas, of_p);
-    if (status <= 0 || fp_composition_make(&side->sums, 1, &side->factor, 1, 1e-14))
+    if (status > 0 && side->factor.kind == &fp_contour_one_sigma_kind)
+        side->factor.nodes = nodes;
+    else
+        free(nodes.block);
+    if (status <= 0)
         return -1;
-    side->sums.releases = calloc(FP_SLOTS, sizeof *side->sums.releases);
-    side->sums.tilts = calloc(FP_CONTOUR_TILTS, sizeof *side->sums.tilts);
-    side->sums.work = FP_CELL_WORK;
-    return side->sums.releases && side->sums.tilts ? 0 : -1;
+    if (c->releases) {
+        c->largest_t = fp_min(INFINITY, side->factor.largest_t);
+        return 0;
+    }
+    if (fp_composition_make(c, 1, &side->factor, 1, 1e-14))
+        return -1;
+    side->first_release = FP_SLOTS, side->last_release = -1;
+    c->releases = calloc(FP_SLOTS, sizeof *c->releases), c->tilts = calloc(FP_CONTOUR_TILTS, sizeof *c->tilts);
+    c->work = FP_CELL_WORK;
+    return c->releases && c->tilts ? 0 : -1;
 }
 
 /* The same pair with another count: the moments of one release stay. */
@@ -80,15 +125,7 @@ static inline void fp_cell_side_count(fp_cell_side *side, double count)
     side->slack = count * side->gap;
     if (side->factor.count == count && c->last_slot >= 0)
         return;
-    for (int i = 0; i < c->n_tables; i++) {
-        free(c->tables[i]->block);
-        free(c->tables[i]);
-    }
-    if (c->last_slot >= 0)
-        memset(c->slots + c->first_slot, 0, sizeof *c->slots * (size_t)(c->last_slot - c->first_slot + 1));
-    for (int k = 0; k <= FP_SHELLS_TABLES && c->shells; k++)
-        fp_shells_clear((fp_shells_table *)c->shells + k);
-    c->first_slot = FP_SLOTS, c->last_slot = -1, c->n_tables = 0, c->saddle[0] = NAN;
+    fp_cell_side_forget(side, 0);
     side->factor.count = count;
     c->log_mass = count * side->factor.log_mass;
     c->log_mass += 1e-15 * fabs(c->log_mass);
@@ -307,13 +344,11 @@ static inline int fp_sampled_cells(ptrdiff_t n, const double *sigma, const doubl
                                    fp_contour_answer *out, fp_stop_token *stop)
 {
     fp_cell_side *sides = calloc(2, sizeof *sides);
-    int status = sides ? 0 : -1, made = 0;
+    int status = sides ? 0 : -1;
     for (ptrdiff_t i = 0; i < n && !status; i++) {
         if (i == 0 || sigma[i] != sigma[i - 1] || rate[i] != rate[i - 1]) {
-            while (made)
-                fp_cell_side_free(sides + --made);
-            for (; made < 2 && !status; made++)
-                status = fp_cell_side_make(sides + made, sigma[i], rate[i], made);
+            for (int k = 0; k < 2 && !status; k++)
+                status = fp_cell_side_make(sides + k, sigma[i], rate[i], k);
             if (status)
                 break;
         }
@@ -321,8 +356,8 @@ static inline int fp_sampled_cells(ptrdiff_t n, const double *sigma, const doubl
             fp_cell_side_count(sides + k, count[i]);
         status = fp_sampled_cell(sides, quantity, target[i], rounding[i], only_upper, out + i, stop);
     }
-    while (made)
-        fp_cell_side_free(sides + --made);
+    for (int k = 0; k < 2 && sides; k++)
+        fp_cell_side_free(sides + k);
     free(sides);
     return status;
 }

@@ -20,6 +20,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, time
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -442,7 +443,7 @@ def _sheet_text(results: Any, formulas: Any) -> bytes:
                 f"row {number} of the sheet must be cells with their results; got {fault}. Open the workbook in a "
                 "spreadsheet program and save it."
             )
-        row = list(cells)
+        row = [cell.date() if isinstance(cell, datetime) and cell.time() == time() else cell for cell in cells]
         while row and row[-1] is None:
             row.pop()
         rows.append(row)

@@ -38,6 +38,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--missing", choices=("error", "drop", "keep"), default="error",
         help="cells without a value; keep: as a category of their own (default: error)",
     )
+    add("--id", metavar="COLUMN", help="identifiers of persons: several rows of one are refused, as all numbers are "
+        "about one row")
+    add("--dates", choices=("days", "months"), default="days", help="dates (2024-05-31) as days since 1970-01-01, or "
+        "cut to months (default: days)")
     add(
         "--bins", metavar="N|exact", default="exact",
         help="release values rounded to the centres of N equal bins; exact: the values as they are (default: exact)",
@@ -130,7 +134,7 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
     if args.file is None:
         from ..studies.datasets import ADULT_CATEGORIES, ADULT_COLUMNS, adult
 
-        unused = [name for name, value in shared_options.csv_dialect(args).items() if value is not None]
+        unused = [k for k, value in (shared_options.csv_dialect(args) | {"id": args.id}).items() if value is not None]
         if unused:
             raise DomainError(f"--{unused[0]} must stand beside a file; got none. Pass FILE, or leave it out.")
         chosen = _column_names(args.column, (*ADULT_COLUMNS, *ADULT_CATEGORIES)) or ["age"]
@@ -143,8 +147,12 @@ def _columns(args: argparse.Namespace, mechanisms: list[str]) -> tuple[dict[str,
     numeric = args.bounds or (args.statistic is None and all(FAMILIES[name].domain != "values" for name in mechanisms))
     table = shared_options.open_table(args, args.file)
     names: list[str | None] = [*_column_names(args.column, table.names)]
-    opened = {name or _default_name(table): open_column(table, name, args.missing) for name in names or [None]}
+    opened = {name or _default_name(table): open_column(table, name, args.missing, args.dates)
+              for name in names or [None]}
     source = table.description([column.decimal for column in opened.values()])
+    if args.id is not None:
+        open_column(table, args.id, "error").check_one_row_each()
+        source += f", one row for each {args.id}"
     return {name: column.numbers() if numeric else column for name, column in opened.items()}, source
 
 

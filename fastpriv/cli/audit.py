@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .shared_options import add_shared_options, print_json, print_text, warnings_on_one_line
+from . import shared_options
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -15,9 +15,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "prove at a confidence level, the choice of the threshold paid for."
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="CSV, Parquet or .npz with a score (higher for members) and a membership each row")
+    add("file", metavar="FILE", help="CSV, .xlsx, Parquet, .npz: a score (higher for members), a membership each row")
     add("--score", metavar="COLUMN", help="column of scores (default: score, or the first of two)")
     add("--member", metavar="COLUMN", help="column of memberships (default: member, or the second of two)")
+    shared_options.add_column_options(parser)
     add("--one-run", action="store_true", help="the scores are canaries of one run, each in by the toss of a fair coin "
         "(default: independent runs)")
     add("--delta", metavar="D", type=float, default=0.0, help="at which epsilon is bounded (default: 0)")
@@ -28,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--claim", metavar="EPSILON", type=float, help="say whether the bound refutes this epsilon, and exit with "
         "code 1 if it does")
     add("--figure", metavar="FILE", help="draw the bound against the threshold into this file")
-    add_shared_options(parser, confidence="level of each bound (default: 0.95)", json="print JSON instead of text")
+    shared_options.add_shared_options(parser, confidence="level of each bound (default: 0.95)", json="print JSON")
     parser.epilog = "Example: fastpriv audit scores.csv --one-run --delta 1e-5 --claim 2"
 
 
@@ -39,12 +40,13 @@ def run(args: argparse.Namespace) -> int:
     from ..base.numerics import rounded_down
     from ..studies.auditing import audit_scores, read_scores
 
-    scores, membership = read_scores(args.file, score=args.score, member=args.member)
+    dialect = shared_options.csv_dialect(args)
+    scores, membership = read_scores(args.file, score=args.score, member=args.member, **dialect)
     if scores.ndim > 1 and not args.json:
         raise DomainError(
             f"FILE must have the scores of one audit to print; got {len(scores)} audits. Add --json, or write one row."
         )
-    with warnings_on_one_line():
+    with shared_options.warnings_on_one_line():
         result = audit_scores(
             scores, membership, design="one_run" if args.one_run else "repeated_runs", delta=args.delta,
             confidence=args.confidence, selection=args.selection, threshold=args.threshold, guesses=args.guesses,
@@ -63,10 +65,10 @@ def run(args: argparse.Namespace) -> int:
         }
         if verdict is not None:
             content |= {"claim": args.claim, "refuted": refuted, "verdict": verdict}
-        print_json(json_safe(content))
+        shared_options.print_json(json_safe(content))
     else:
         said = "FALSE as published" if result.epsilon.kind == "heuristic" else f"confidence {args.confidence:g}"
-        print_text(
+        shared_options.print_text(
             f"epsilon >= {rounded_down(float(result.epsilon.lower), 6)} nats at delta = {result.delta:g}\n"
             f"mu >= {rounded_down(float(result.mu.lower), 6)}\n"
             f"{said}, {result.epsilon.method}, {membership.sum()} members of {membership.size}\n"

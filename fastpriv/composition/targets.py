@@ -176,15 +176,20 @@ def least_sigma(
     def level(row: FloatArray) -> Level:
         return lambda sigma: _evaluation(compose(pair_of_sigma(sigma), number), float(row[0]), float(row[1]), direction)
 
-    zero = bool(((targets == 0.0) & (levels < np.inf)).any() and number)
-    if zero and _largest_losses(compose(pair_of_sigma(_MUCH_NOISE), number), direction)[0] == math.inf:
+    if ((targets == 0.0) & (levels < np.inf)).any() and number:
+        refuse_zero_delta(_largest_losses(compose(pair_of_sigma(_MUCH_NOISE), number), direction)[0] == math.inf)
+    tasks = np.stack([levels.ravel(), targets.ravel()], axis=-1)
+    no_noise = np.broadcast_to((targets == 1.0) | np.isposinf(levels) | (number == 0), levels.shape)
+    return search_of_sigma("delta", tasks, no_noise, level, lambda row: 1.0, tolerance, 1, "; 0 where none is needed")
+
+
+def refuse_zero_delta(unbounded: Any) -> None:
+    """Refuse delta = 0 where losses are unbounded."""
+    if unbounded:
         raise DomainError(
             "delta must be positive where losses are unbounded, however much noise there is; got 0.0. Ask for a larger "
             "delta."
         )
-    tasks = np.stack([levels.ravel(), targets.ravel()], axis=-1)
-    no_noise = np.broadcast_to((targets == 1.0) | np.isposinf(levels) | (number == 0), levels.shape)
-    return search_of_sigma("delta", tasks, no_noise, level, lambda row: 1.0, tolerance, 1, "; 0 where none is needed")
 
 
 def _largest_losses(composition: Composition, direction: Direction | None) -> tuple[float, float]:

@@ -1,7 +1,9 @@
 """Reading one column, of numbers or of categories, from a CSV or Parquet file, with errors that say where to look.
 
 Categories are the text in the file. Numbers are doubles, and an integer that no double is, or two numbers that become
-one double, are refused: nothing that differs in the file is the same in memory.
+one double, are refused: nothing that differs in the file is the same in memory. Dates (2024-05-31, also with a time in
+whole seconds and without a zone) are numbers as days since 1 January 1970, months (2024-05) as months since January
+1970; as categories they are text.
 
 Examples
 --------
@@ -14,8 +16,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -42,11 +45,14 @@ _COMMA_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 _POINT_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 _LEADING_ZERO = re.compile(r"[+-]?0\d")  # a code such as 007, which names a category and is not a number
 
+_DATE = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.0+)?)?)?)?")  # a month, a day, or a time of whole seconds
+_MONTH_LENGTH, _DAY = 7, 86400  # characters of 2024-05; seconds
+
 
 def read_column(
     path: str | os.PathLike[str], column: str | None = None, *, missing: str = "error", sep: str | None = None,
     decimal: str | None = None, encoding: str | None = None, header: bool | None = None, na: str | None = None,
-    sheet: str | None = None,
+    sheet: str | None = None, dates: str = "days",
 ) -> FloatArray:
     """Read one column of numbers from a CSV or Parquet file.
 
@@ -74,6 +80,9 @@ def read_column(
         Further marks of cells without a value, in capitals or not, with commas between them: ``"k.A.,-,#NV"``.
     sheet : str, optional
         Name of the sheet of a workbook; it may be left out where there is one. Formulas count by their results.
+    dates : {"days", "months"}
+        Dates such as ``2024-05-31`` are days since 1 January 1970, with a time their fractions. ``"months"`` cuts them
+        to months, such as ``2024-05``, which are months since January 1970.
 
     Returns
     -------
@@ -86,8 +95,8 @@ def read_column(
         When there is no such file.
     DomainError
         For an unknown column, text in place of a number, missing or infinite values, whole numbers that no double is,
-        different numbers that are the same double, lines of unequal length, an empty file or column, what is ambiguous,
-        or text in another encoding. Rows are counted from 1, without the line of names.
+        different numbers that are the same double, days that no month has, lines of unequal length, an empty file or
+        column, what is ambiguous, or text in another encoding. Rows are counted from 1, without the line of names.
     BackendMissingError
         For a Parquet file without pyarrow, or a workbook without openpyxl.
 
@@ -103,13 +112,13 @@ def read_column(
     """
     validate.choice("missing", missing, ("error", "drop"))
     table = ColumnFile(path, sep=sep, decimal=decimal, encoding=encoding, header=header, na=na, sheet=sheet)
-    return open_column(table, column, missing).numbers()
+    return open_column(table, column, missing, dates).numbers()
 
 
 def read_categories(
     path: str | os.PathLike[str], column: str | None = None, *, missing: str = "error", sep: str | None = None,
     decimal: str | None = None, encoding: str | None = None, header: bool | None = None, na: str | None = None,
-    sheet: str | None = None,
+    sheet: str | None = None, dates: str = "days",
 ) -> Any:
     """Read one column of categories from a CSV or Parquet file: the text of its cells.
 
@@ -124,6 +133,8 @@ def read_categories(
         called ``?``.
     sep, decimal, encoding, header, na, sheet
         As for ``read_column``. The text of a cell is what stands there, whatever ``decimal`` is.
+    dates : {"days", "months"}
+        ``"months"`` cuts dates to months: ``2024-05-31`` becomes ``2024-05``.
 
     Returns
     -------
@@ -148,7 +159,7 @@ def read_categories(
     """
     validate.choice("missing", missing, ("error", "drop", "keep"))
     table = ColumnFile(path, sep=sep, decimal=decimal, encoding=encoding, header=header, na=na, sheet=sheet)
-    texts = open_column(table, column, missing).texts()
+    texts = open_column(table, column, missing, dates).texts()
     widest = max(map(len, texts))
     validate.memory("column", 4 * widest * len(texts), "Shorten its longest category.")
     return np.array(texts)
@@ -255,6 +266,19 @@ class Column:
             )
         return texts
 
+    def check_one_row_each(self) -> None:
+        """Refuse several rows of one identifier: what is said of a release of rows is about one row."""
+        rows = Counter(self.texts())
+        repeated = [text for text, count in rows.items() if count > 1]
+        if repeated:
+            most = max(rows.values())
+            raise DomainError(
+                f"id must be another text in each row, as all numbers are about one row; got {len(repeated)} of "
+                f"{len(rows)} identifiers in several rows of column {self.name!r}, up to {most}. Make one row of each "
+                f"person's rows first, such as their mean; or leave id out, and count a person's {most} rows as {most} "
+                "releases."
+            )
+
     def plain_numbers(self) -> tuple[FloatArray, dict[float, str]] | None:
         """Return the numbers and the text of each number, or None for categories.
 
@@ -265,7 +289,7 @@ class Column:
             return None
         texts = self.texts()
         distinct = set(texts)
-        if "?" in distinct or any(_LEADING_ZERO.match(text) for text in distinct):
+        if "?" in distinct or any(_LEADING_ZERO.match(text) or _DATE.fullmatch(text) for text in distinct):
             return None
         try:
             numbers = self.numbers()
@@ -281,7 +305,31 @@ class Column:
     def _is_number(self, cell: str, decimal: str) -> bool:
         return cell.strip().lower() in _MISSING_MARKS or _parse_number(cell, decimal) is not None
 
+    def _date_numbers(self) -> FloatArray | None:
+        """Days, or months, since the beginning of 1970, where all cells are dates or all are months; NaN for none."""
+        present = (text for text in map(str.strip, self.cells) if text.lower() not in _MISSING_MARKS)
+        if not all(map(_DATE.fullmatch, present)):  # most often the first cell is none
+            return None
+        texts = ["" if text.lower() in _MISSING_MARKS else text for text in map(str.strip, self.cells)]
+        are_months = {len(text) == _MONTH_LENGTH for text in texts if text}
+        if len(are_months) > 1:
+            return None
+        unit, size = ("datetime64[M]", 1) if True in are_months else ("datetime64[s]", _DAY)
+        values = np.empty(len(texts))
+        for row, text in enumerate(texts):
+            try:
+                values[row] = np.array(text, unit).astype(np.int64) / size if text else np.nan
+            except ValueError:
+                raise DomainError(
+                    f"column must be dates that exist; got {text!r} at row {row + 1}. Correct this cell, or mark it as "
+                    "missing."
+                ) from None
+        return values
+
     def _parse_cells(self) -> FloatArray:
+        dates = self._date_numbers()
+        if dates is not None:
+            return dates
         if self.arrow_type is not None:
             raise DomainError(
                 f"column must be numbers; got {self.name!r} of type {self.arrow_type}. Choose a column of numbers."
@@ -316,8 +364,17 @@ class Column:
         return values
 
 
-def open_column(table: ColumnFile, column: str | None, missing: str) -> Column:
-    """Return a column of an open file."""
+def open_column(table: ColumnFile, column: str | None, missing: str, dates: str = "days") -> Column:
+    """Return a column of an open file, with dates cut to months if so."""
+    validate.choice("dates", dates, ("days", "months"))
+    result = _open(table, column, missing)
+    if dates == "days" or result.values is not None:
+        return result
+    cells = [cell.strip()[:_MONTH_LENGTH] if _DATE.fullmatch(cell.strip()) else cell for cell in result.cells]
+    return replace(result, cells=cells)
+
+
+def _open(table: ColumnFile, column: str | None, missing: str) -> Column:
     if column is not None and not isinstance(column, str):
         raise DomainError(
             f"column must be the name of a column; got {validate.shown(column)}. Pass it as text, as in 'age'."
@@ -343,8 +400,7 @@ def open_column(table: ColumnFile, column: str | None, missing: str) -> Column:
             values = whole.astype(np.float64)
             values[np.asarray(cells.is_null().to_numpy())] = np.nan
             return Column(name, file, _ArrowTexts(cells), missing, values=values)
-        return Column(name, file, _ArrowTexts(cells), missing)
-    if types.is_decimal(kind):
+    if types.is_integer(kind) or types.is_decimal(kind):
         return Column(name, file, _ArrowTexts(cells), missing)
     if types.is_temporal(kind):
         try:

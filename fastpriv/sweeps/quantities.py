@@ -174,16 +174,13 @@ def _quantities() -> dict[str, SweepQuantity]:
         result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
     from .. import composition
 
-    cell, words = ("sigma", "rate", "count"), frozenset({"bounds"})
-    for name, function, target in (
-        ("composed_delta", composition.composed_delta, "epsilon"),
-        ("composed_epsilon", composition.composed_epsilon, "delta"),
+    for name, function, required, optional in (
+        ("composed_delta", composition.composed_delta, ("sigma", "rate", "count", "epsilon"), ("bounds",)),
+        ("composed_epsilon", composition.composed_epsilon, ("sigma", "rate", "count", "delta"), ("bounds",)),
+        ("least_sigma", composition.least_sampled_sigma, ("rate", "count", "epsilon", "delta"), ("bounds", "rtol")),
     ):
-        result[name] = SweepQuantity(name, function, (*cell, target), ("bounds",), words, (), batch=_SLOW_CELLS)
-    # Cell by cell: a search starts from what its neighbour ends with.
-    targets = ("rate", "count", "epsilon", "delta")
-    least_sigma = composition.least_sampled_sigma
-    result["least_sigma"] = SweepQuantity("least_sigma", least_sigma, targets, ("rtol",), frozenset())
+        result[name] = SweepQuantity(name, function, required, optional, frozenset({"bounds"}), ("rtol",),
+                                     batch=_SLOW_CELLS)
     return result
 
 

@@ -52,6 +52,22 @@ def test_formats_say_the_same(tmp_path, table):
     assert member.tolist() == MEMBER.tolist()
 
 
+def test_dialects_of_score_files(tmp_path, capsys):
+    path = tmp_path / "scores.txt"
+    path.write_text("score;member\n0,5;in\n0,25;out\n", encoding="utf-16")
+    scores, member = read_scores(path, sep=";", decimal=",", encoding="utf-16")
+    assert scores.tolist() == [0.5, 0.25]
+    assert member.tolist() == [True, False]
+    assert main(["audit", str(path), "--sep", ";", "--encoding", "utf-16", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["members"] == 1
+    path.write_text("score,member\n0.5,in\n-,out\n")
+    with pytest.raises(DomainError, match="column must have no missing values"):
+        read_scores(path, na="-")
+    np.savez(tmp_path / "scores.npz", scores=SCORES, membership=MEMBER)
+    with pytest.raises(DomainError, match="na must be left out for an archive; got '-'. Drop it."):
+        read_scores(tmp_path / "scores.npz", na="-")
+
+
 def test_what_is_wrong_with_a_file(tmp_path, table):
     with pytest.raises(FileNotFoundError):
         read_scores(tmp_path / "none.csv")

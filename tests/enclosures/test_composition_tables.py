@@ -7,7 +7,7 @@ import pytest
 
 import fastpriv
 from fastpriv import DomainError, PoissonSampledGaussian, compose
-from fastpriv.composition import composed_delta, composed_epsilon, least_sampled_sigma
+from fastpriv.composition import composed_delta, composed_epsilon, least_sampled_sigma, least_sigma
 from fastpriv.composition.contour import contour_tilts
 from fastpriv.errors import ShapeError
 from fastpriv.kernels import _sampled_cells
@@ -160,9 +160,10 @@ def test_sweeps_of_compositions(tmp_path):
                                                    "bounds": ["both", "upper"]})
     upper = np.asarray(table["upper"]).reshape(-1, 2)
     assert (upper[:, 0] <= upper[:, 1]).all()
-    least = fastpriv.sweep("least_sigma", grid={"rate": 0.05, "count": [10, 100], "epsilon": 1.0, "delta": 1e-5})
-    single = least_sampled_sigma(0.05, 100, 1.0, 1e-5)
-    assert least["upper"][1] == single.upper
+    least = fastpriv.sweep("least_sigma", grid={"rate": 0.05, "count": [10, 100], "epsilon": 1.0, "delta": 1e-5,
+                                                "bounds": ["both", "upper"]})
+    for upper, bounds in zip(least["upper"][2:], ("both", "upper"), strict=True):
+        assert upper == least_sampled_sigma(0.05, 100, 1.0, 1e-5, bounds=bounds).upper
 
 
 def test_least_sigmas_are_proved():
@@ -171,6 +172,54 @@ def test_least_sigmas_are_proved():
         assert compose(PoissonSampledGaussian(high, 0.02), count).delta(1.0).lower <= 1e-6
         assert compose(PoissonSampledGaussian(low, 0.02), count).delta(1.0).upper >= 1e-6
         assert high - low < 1e-8 * high
+
+
+@pytest.mark.slow
+def test_least_sigmas_by_single_calls_lie_within_those_of_tables():
+    """Wide losses and rare large ones, for which other sums are taken; and a single release, by the general search."""
+    rate, count, epsilon, delta = [0.05, 0.002, 0.3], [300, 100, 1], [1.0, 1.5, 1.0], [1e-5, 1e-6, 1e-5]
+    table = least_sampled_sigma(rate, count, epsilon, delta, rtol=1e-6)
+    for i in range(3):
+        single = least_sigma(lambda sigma, i=i: PoissonSampledGaussian(sigma, rate[i]), count=count[i],
+                             epsilon=epsilon[i], delta=delta[i], rtol=1e-6)
+        assert table.lower[i] <= single.upper, i
+        assert single.lower <= table.upper[i], i
+        assert table.upper[i] - table.lower[i] <= 1e-6 * table.upper[i], i
+
+
+def test_ends_of_least_sigmas_do_not_depend_on_the_other_cells():
+    grid = [[0.02, 0.08], [200, 1500], [0.7, 3.0], [1e-7, 1e-5]]
+    columns = [axis.ravel() for axis in np.meshgrid(*grid, indexing="ij")]
+    whole = least_sampled_sigma(*columns)
+    assert (whole.upper - whole.lower <= 1e-9 * whole.upper).all()
+    for part in (slice(5, 6), slice(15, None, -4)):
+        some = least_sampled_sigma(*(column[part] for column in columns))
+        for name in ("value", "lower", "upper"):
+            assert np.array_equal(getattr(some, name), getattr(whole, name)[part])
+    above = least_sampled_sigma(*columns, bounds="upper")
+    assert (above.upper > whole.upper).all()
+    assert (above.lower == 0.0).all()
+    assert (composed_delta(above.upper, *columns[:3]).upper <= columns[3]).all()
+    beside = least_sampled_sigma(*columns, bounds="upper", rtol=1e-3)  # of the least sigma by Chernoff's bound
+    assert np.abs(beside.upper / above.upper - 1.0).max() <= 1e-3
+
+
+def test_a_false_upper_end_would_be_searched_anew(monkeypatch):
+    """The closed curve of one removal denies what the kernel says."""
+    monkeypatch.setattr(_sampled_cells, "sigmas", lambda rate, *_: np.tile([0.05, 0.04, 0.06, 1.0], (rate.size, 1)))
+    assert least_sampled_sigma(0.02, 50, 1.0, 1e-6, rtol=1e-3).lower > 0.5
+
+
+@pytest.mark.slow
+def test_vast_and_tiny_cells_are_bracketed_or_left_to_the_general_search():
+    """Saddle points at the last slot, rates without a sample, targets that are no doubles."""
+    grid = [[5e-324, 1e-7, 0.5], [2.0, 2.0**53], [5e-324, 100.0, 1e300], [-744.4, -10.0, -1e-16]]
+    rate, count, epsilon, target = (np.ascontiguousarray(a.ravel()) for a in np.meshgrid(*grid, indexing="ij"))
+    for only_upper in (False, True):
+        found = _sampled_cells.sigmas(rate, count, epsilon, target, -1e-15 * target, 1e-6, only_upper)
+        proved = ~np.isnan(found[:, 0])
+        assert (found[proved, 1] <= found[proved, 0]).all()
+        assert (found[proved, 0] <= found[proved, 2]).all()
 
 
 def test_products_and_sums_of_compositions():
@@ -205,3 +254,7 @@ def test_errors_of_tables():
     ones = np.ones(2)
     with pytest.raises(ValueError, match="columns must have one length"):
         _sampled_cells.cells(ones, ones, ones, ones, np.ones(3), 0, False)
+    with pytest.raises(ValueError, match="columns must have one length"):
+        _sampled_cells.sigmas(ones, ones, ones, ones, np.ones(3), 1e-9, False)
+    with pytest.raises(DomainError, match="bounds must be"):
+        least_sampled_sigma(0.5, 10, 1.0, 1e-5, bounds="lower")

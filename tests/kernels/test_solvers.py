@@ -252,6 +252,20 @@ CASES = {
         printf(" %d", a[0].upper > 1.0 && a[0].upper < 1.3 && a[1].upper > 2.0 && a[1].upper < 2.3);""",
         [0, *2 * [-9.9763742818966008], *2 * [-26.960243679975548], 0, 1.0, 1.0, 1, 2.0, 2.0, 1, 0, 1], 1e-10,
     ),
+    # The sigma of the former, twice, and of rare losses; by Chernoff's bound
+    "composition/fp_sampled_sigma_solver.h": (
+        """fp_contour_windows_select();
+        const double rate[] = {0.01, 0.01, 0.002}, count[] = {3000.0, 3000.0, 200.0}, epsilon[] = {1.0, 2.0, 1.5};
+        const double target[] = {-9.9763742818966008, -26.960243679975548, -12.0}, rounding[] = {1e-15, 1e-15, 1e-15};
+        fp_sigma_answer a[3];
+        printf("%d", fp_sampled_sigmas(3, rate, count, epsilon, target, rounding, 1e-9, 0, a, NULL));
+        for (int i = 0; i < 2; i++)
+            printf(" %.17g %.17g %.17g", a[i].value, a[i].lower, a[i].upper);
+        printf(" %d", a[2].value > 0.6 && a[2].upper - a[2].lower < 1e-9);
+        printf(" %d", fp_sampled_sigmas(3, rate, count, epsilon, target, rounding, 1e-9, 1, a, NULL));
+        printf(" %d", a[0].upper > 2.1 && a[0].upper < 2.2 && a[0].lower == 0.0);""",
+        [0, *6 * [2.0], 1, 0, 1], 1e-9,
+    ),
 }
 
 

@@ -80,6 +80,23 @@ def test_missing_values_can_be_dropped(write):
         read_column(write("age\n1\n"), missing="keep")
 
 
+def test_dates_are_days_or_months(write):
+    path = write("day\n1970-01-02\n2024-02-29 12:00:00\n1969-12-31T00:00\nNA\n")
+    assert read_column(path, missing="drop").tolist() == [1.0, 19782.5, -1.0]
+    assert read_column(path, missing="drop", dates="months").tolist() == [0.0, 649.0, -1.0]
+    assert read_categories(path, missing="keep", dates="months").tolist() == ["1970-01", "2024-02", "1969-12", "?"]
+    assert read_categories(path, missing="drop").tolist() == ["1970-01-02", "2024-02-29 12:00:00", "1969-12-31T00:00"]
+    assert read_column(write("month\n?\n2024-05\n"), missing="drop").tolist() == [652.0]
+    assert read_column(write("n\n2024\n5\n"), dates="months").tolist() == [2024.0, 5.0]
+    with pytest.raises(DomainError, match="column must be dates that exist; got '2023-02-29' at row 2"):
+        read_column(write("day\n2024-02-29\n2023-02-29\n"))
+    for text in ("2024-05\n2024-05-01", "2024-05-01\n7", "2024-05-01 10:00:00+02:00\n2024-05-02", "2024-05-01\nx"):
+        with pytest.raises(DomainError, match="column must be numbers"):
+            read_column(write(f"day\n{text}\n"))
+    with pytest.raises(DomainError, match="dates must be"):
+        read_column(path, dates="years")
+
+
 def test_a_missing_file_and_a_directory(tmp_path):
     with pytest.raises(FileNotFoundError, match="file must be an existing CSV or Parquet file; got .*none.csv"):
         read_column(tmp_path / "none.csv")

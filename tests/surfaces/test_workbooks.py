@@ -59,7 +59,8 @@ class TestWorkbooks:
         assert read_column(path, "weight").tolist() == [61.5, 70, 1e-7, 2**53 - 1]
         assert read_column(path, "age", missing="drop").tolist() == [31, 40, 58]
         assert read_categories(path, "job").tolist() == ["nurse", "k.A.", "clerk, head", "line\nbreak"]
-        assert read_categories(path, "born", missing="keep")[[0, 1]].tolist() == ["1993-05-01 00:00:00", "?"]
+        assert read_categories(path, "born", missing="keep")[[0, 1]].tolist() == ["1993-05-01", "?"]
+        assert read_column(path, "born", missing="drop").tolist() == [8521.0, 3653.0]
         assert read_categories(path, "job", na="k.a., nurse", missing="drop").tolist() == ["clerk, head", "line\nbreak"]
 
     def test_texts_that_are_numbers(self, workbook):
@@ -78,12 +79,28 @@ class TestWorkbooks:
             with pytest.raises(DomainError, match="sheet must be one of the sheets 'people', 'doses' of .*Pass its"):
                 read_column(path, "dose", sheet=sheet)
 
+    def test_dates_and_identifiers_of_assessments(self, workbook, capsys):
+        rows = [["who", "born"], [7, datetime.date(1993, 5, 1)], [9, datetime.date(1980, 1, 2)]]
+        path = str(workbook(rows))
+        options = ["--format", "none", "--json", "--column", "born"]
+        for more, value in (([], 3653.0), (["--dates", "months"], 120.0)):
+            assert main(["assess", path, "--sigma", "10", "--id", "who", *options, *more]) == 0
+            data = json.loads(capsys.readouterr().out)["data"]
+            assert (data["smallest"], data["source"]) == (value, "people.xlsx, one row for each who")
+        path = str(workbook([*rows, rows[1]]))
+        assert main(["assess", path, "--sigma", "10", "--id", "who", *options]) == 2
+        said = capsys.readouterr().err
+        assert "id must be another text in each row, as all numbers are about one row; got 1 of 2 identifiers" in said
+        assert "count a person's 2 rows as 2 releases" in said
+        assert main(["assess", "--id", "who", *options[:3]]) == 2
+        assert "--id must stand beside a file" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("options", "text"),
         [
             ({"sep": ";"}, "sep must be left out for a workbook, which needs none; got ';'"),
             ({"encoding": "utf-8"}, "encoding must be left out for a workbook, which needs none; got 'utf-8'"),
-            ({"column": "born", "missing": "drop"}, "column must be numbers; got '1993-05-01 00:00:00' at row 1"),
+            ({"column": "job"}, "column must be numbers; got 'nurse' at row 1"),
             ({"column": "age"}, "column must have no missing values; got 1 of 4 rows without a number"),
             ({"na": 3}, "na must be"),
         ],

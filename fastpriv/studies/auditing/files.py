@@ -22,7 +22,7 @@ _OUT = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "out", "non-member", 
 
 
 def read_scores(
-    path: str | os.PathLike[str], *, score: str | None = None, member: str | None = None
+    path: str | os.PathLike[str], *, score: str | None = None, member: str | None = None, **dialect: Any
 ) -> tuple[FloatArray, BoolArray]:
     """Read scores and memberships from a .npz, CSV or Parquet file.
 
@@ -34,6 +34,8 @@ def read_scores(
     score, member : str, optional
         Names of the columns; by default the first and the second of a file of two columns, else ``score`` and
         ``member``. Memberships are 1 and 0, True and False, in and out, member and non-member, or 1 and -1.
+    **dialect
+        ``sep``, ``decimal``, ``encoding``, ``header``, ``na`` and ``sheet``, as for ``fastpriv.read_column``.
 
     Returns
     -------
@@ -68,8 +70,10 @@ def read_scores(
         if column is not None:
             validate.text(name, column)
     if file.suffix.lower() == ".npz":
+        if unused := [name for name, value in dialect.items() if value is not None]:
+            raise DomainError(f"{unused[0]} must be left out for an archive; got {dialect[unused[0]]!r}. Drop it.")
         return _from_archive(file, score or "scores", member or "membership")
-    table = ColumnFile(file)
+    table = ColumnFile(file, **dialect)
     defaults = table.names if len(table.names) == 2 else ["score", "member"]
     names = [score or defaults[0], member or defaults[1]]
     for name in names:
@@ -79,8 +83,8 @@ def read_scores(
                 f"{', '.join(map(validate.shortened, table.names[:10]))} in {str(file)!r}. Name the columns of "
                 "scores and of memberships."
             )
-    scores = columns.read_column(file, names[0])
-    words = [str(word) for word in columns.read_categories(file, names[1])]
+    scores = columns.open_column(table, names[0], "error").numbers()
+    words = columns.open_column(table, names[1], "error").texts()
     cells = np.array([word.strip().lower() for word in words])
     inside = np.isin(cells, list(_IN))
     wrong = ~inside & ~np.isin(cells, list(_OUT))
