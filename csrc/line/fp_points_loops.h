@@ -281,7 +281,7 @@ static void FP_NAME(fp_tails_at_points)(const fp_mixture *side, const double *re
     for (int k = 0; k < FP_LANES; ++k) {
         out->high[k] = high[k];
         out->low[k] = low[k];
-        out->error[k] = error[k] * (FP_NORMAL_TAIL_ERROR * 1.01);
+        out->error[k] = error[k] * (FP_NORMAL_TAIL_ERROR * 1.01 + 0x1p-64 * (side->n + 4)); /* and what `low` rounds */
         out->count[k] = count[k];
     }
 }
