@@ -329,7 +329,7 @@ static int FP_NAME(fp_dominance)(const fp_log_ratio *r, double epsilon)
     double factor = fp_exp(epsilon < 700.0 ? epsilon : 700.0) * (1.0 - 1e-14); /* rounded down */
     factor = epsilon >= 0.0 && factor < 1.0 ? 1.0 : factor;
     while ((i < r->np || j < r->nq) && (above || below)) {
-        const int first = i + j;
+        const int first_p = i, first_q = j;
         fp_dd p = {0.0, 0.0}, q = {0.0, 0.0};
         int take_p = i < r->np && (j == r->nq || r->m[i] < r->n[j] || (r->m[i] == r->n[j] && r->s[i] <= r->t[j]));
         double m = take_p ? r->m[i] : r->n[j], s = take_p ? r->s[i] : r->t[j];
@@ -337,7 +337,7 @@ static int FP_NAME(fp_dominance)(const fp_log_ratio *r, double epsilon)
             p = fp_dd_add_d(p, r->w[i]);
         for (; j < r->nq && r->n[j] == m && r->t[j] == s; ++j)
             q = fp_dd_add_d(q, r->v[j]);
-        const int many = i + j - first; /* a sum of two weights is exact, of more it is rounded */
+        const int many = i - first_p > j - first_q ? i - first_p : j - first_q; /* the sum of two weights is exact */
         const fp_dd off = fp_dd_set(many > 2 ? 0x1p-104 * many * (p.hi + q.hi) : 0.0), most = fp_dd_mul_d(q, factor);
         above = above && fp_dd_ge(p, fp_dd_add(q, off));
         below = below && fp_dd_le(fp_dd_add(p, off), most);

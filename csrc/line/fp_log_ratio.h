@@ -207,6 +207,19 @@ static inline void fp_coupling_fill(fp_log_ratio *r, int *partner, int *matched,
     r->coupled = distance < 0.05 ? 2 : shared > 0.02;
 }
 
+/* log(v / w), to 6 units of 2^-53 of itself and 6 more where |log(v / w)| > 690. */
+static inline double fp_log_quotient(double v, double w)
+{
+    const double more = v - w, ratio = v / w; /* the first is exact where it is small */
+    int up, down;
+    if (fabs(more) < 0.5 * w)
+        return log1p(more / w);
+    if (ratio > 1e-300 && ratio < 1e300)
+        return log(ratio);
+    const double above = frexp(v, &up), below = frexp(w, &down);
+    return log(above / below) + (up - down) * FP_LN2;
+}
+
 static inline void fp_tilt_fill(fp_log_ratio *r, double **cursor)
 {
     fp_tilt *tilt = &r->tilt;
@@ -229,12 +242,9 @@ static inline void fp_tilt_fill(fp_log_ratio *r, double **cursor)
     tilt->rate = fp_take(cursor, padded);
     tilt->log_weight = fp_take(cursor, padded);
     for (int i = 0; i < padded; ++i) {
-        double more = i < many ? w[i] - w0[0] : 0.0; /* exact where it is small */
         tilt->gap[i] = i < many ? m[i] - m0[0] : 0.0;
         tilt->rate[i] = tilt->gap[i] / s / s;
-        tilt->log_weight[i] = i >= many                        ? -INFINITY
-                              : fabs(more) < 0.5 * w0[0] ? log1p(more / w0[0])
-                                                         : log(w[i]) - log(w0[0]);
+        tilt->log_weight[i] = i < many ? fp_log_quotient(w[i], w0[0]) : -INFINITY;
         tilt->steepest = fabs(tilt->rate[i]) > tilt->steepest ? fabs(tilt->rate[i]) : tilt->steepest;
         tilt->widest = fabs(tilt->gap[i]) > tilt->widest ? fabs(tilt->gap[i]) : tilt->widest;
     }

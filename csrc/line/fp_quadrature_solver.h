@@ -72,7 +72,7 @@ static inline int fp_gaussian_mixture_build(fp_gaussian_mixture *law, int n, con
         law->s[i] = s[i];
         law->is[i] = 1.0 / s[i];
         law->c[i] = (log_w - log_s) - FP_LOG_SQRT_2PI;
-        law->ce[i] = 2.0 + 3.0 * (fabs(log_w) + fabs(log_s)) + fabs(law->c[i]);
+        law->ce[i] = 2.0 + 3.0 * (fabs(log_w) + fabs(log_s)) + 2.0 * fabs(law->c[i]);
         law->largest_mean = fp_max(law->largest_mean, fabs(m[i]));
         law->largest_sigma = fp_max(law->largest_sigma, s[i]);
         law->smallest_sigma = s[i] < law->smallest_sigma ? s[i] : law->smallest_sigma;
@@ -317,7 +317,8 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
     if (kind == FP_MASS_P || kind == FP_MASS_Q)
         return log_m[kind == FP_MASS_Q] + fp_log(fabs(b));
     const double slope = p->alpha - q->alpha, curvature = p->beta - q->beta, l0 = p->l0 - q->l0, a = 1.0 + b;
-    const double size = fabs(l0) + (fabs(slope) + 0.5 * fabs(curvature) * x) * x + p->lambda + q->lambda + 1e-14;
+    const double size = fabs(l0) + (fabs(slope) + 0.5 * fabs(curvature) * x) * x + p->lambda + q->lambda + 1e-14
+                        + rounding[0] + rounding[1];
     if (kind == FP_KL)
         return fp_log_modulus_kl(log_m[0], log_m[1], size);
     if (kind == FP_ENTROPY)

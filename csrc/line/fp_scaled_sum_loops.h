@@ -48,8 +48,9 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
         *out = (fp_bracket){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
         return;
     }
+    const double lifted = loss_log + 3e-14 * fabs(loss_log); /* also for the rounding of base */
     if (lossy) { /* choose a unit in which the loss does not overflow */
-        double exponent = loss_log / FP_LN2;
+        double exponent = lifted / FP_LN2;
         int64_t least = exponent > -0x1p60 ? (int64_t)exponent : -(int64_t)0x1p60;
         if (s->empty || s->exponent < least - 500) {
             int64_t down = s->empty ? 0 : s->exponent - least;
@@ -60,7 +61,7 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
     }
     double loss = 0.0, base = (double)s->exponent * FP_LN2;
     if (lossy)
-        loss = loss_sum * (1.0 + 1e-9) * exp(loss_log - base + 1e-14 * (fabs(loss_log) + fabs(base)));
+        loss = loss_sum * (1.0 + 1e-9) * exp(lifted - base);
     double value = s->sum.hi > 0.0 ? s->sum.hi : 0.0, error = s->error * (1.0 + 1e-9) + 0x1p-900;
     double step = error + 0x1.01p-52 * value; /* the low part of the sum, and the rounding of the ends */
     double lower = s->sum.hi - step, upper = s->sum.hi + step + loss;

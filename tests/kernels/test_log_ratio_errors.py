@@ -12,6 +12,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 PROGRAM = """
 #include <stdio.h>
 #include "line/fp_hockey_stick.h"
+#include "line/fp_integrand.h"
 int main(void)
 {
     static double c[6][8];
@@ -39,6 +40,10 @@ int main(void)
         }
         fp_log_ratio_free(&r);
     }
+    double error;
+    const double log_p = 2.8544339649379253, l = -1.0065560266375542; /* with an exact difference */
+    const double value = fp_kl_node(log_p, log_p - l, l, 0.0, 0.0, 0.0, &error);
+    printf("%a %a\\n", value, error);
     return 0;
 }
 """
@@ -81,7 +86,7 @@ def test_errors_of_the_log_ratio_hold(name, program):
     p, q, points = CASES[name]
     numbers = [x.hex() for component in p + q for x in component] + [x.hex() for x in points]
     text = f"{len(p)} {len(q)} {len(points)} " + " ".join(numbers)
-    lines = subprocess.run([program], input=text, text=True, capture_output=True, check=True).stdout.splitlines()
+    lines = subprocess.run([program], input=text, text=True, capture_output=True, check=True).stdout.splitlines()[:-1]
     with mp.workdps(60):
         sides = [[tuple(map(mpf, c)) for c in side] for side in (p, q)]
         for x, line in zip(points, lines, strict=True):
@@ -90,3 +95,12 @@ def test_errors_of_the_log_ratio_hold(name, program):
             for value, error, slope, slope_error in (results[:4], results[4:]):
                 assert abs(mpf(value) - (log_p - log_q)) <= error
                 assert abs(mpf(slope) - (score_p - score_q) / mpf(scale)) <= slope_error
+
+
+def test_error_of_a_kullback_leibler_integrand_holds(program):
+    """q + p (l - 1) cancels at l = -1: it missed by 1.035 times its stated error."""
+    out = subprocess.run([program], input="", text=True, capture_output=True, check=True).stdout
+    value, error = map(float.fromhex, out.split())
+    with mp.workdps(60):
+        log_p, log_ratio = mpf(2.8544339649379253), mpf(-1.0065560266375542)
+        assert abs(value - (mp.exp(log_p - log_ratio) + mp.exp(log_p) * (log_ratio - 1))) <= error
