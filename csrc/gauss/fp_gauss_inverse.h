@@ -66,7 +66,7 @@ FP_INLINE double fp_gauss_residual(
     const double h = (log_y + offset) - (square + target.level);
     const double lost = 5e-323 / r * (__builtin_fabs(p.a) + 2.0); /* where quotients by r lose digits */
     const double size = (target.bulk > 0.0 ? 1.6e-14 : 7.2e-15) + lost
-        + 7e-16 * (square + __builtin_fabs(log_y) + __builtin_fabs(target.level) + __builtin_fabs(offset));
+        + 4.5e-16 * (square + __builtin_fabs(target.level)) + 9e-16 * (__builtin_fabs(log_y) + __builtin_fabs(offset));
     *margin = (size < 1e300) & (lost < 1e-3) ? size : 1e300;
     const double rate = unknown_is_r > 0.0 ? 2.0 * FP_INV_SQRT_2PI * r : p.far;
     *slope = (natural ? 1.0 : density) * (rate * scale) / y;
