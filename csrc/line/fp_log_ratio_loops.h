@@ -29,7 +29,7 @@ static inline double FP_NAME(fp_component_terms)(const fp_mixture *side, double 
 
 typedef struct {
     double log, score, error;            /* log density (without sqrt(2 pi)), its derivative, its error */
-    double score_error, rate, spread, spread_error; /* b = E t, Var_r(g); the last also bounds the error of b */
+    double score_error, rate, rate_error, spread, spread_error; /* b = E t, Var_r(g); the last for both of them */
     double peak, mass, doubt;             /* log of the largest term; sum of e; fp_doubt */
 } FP_NAME(fp_moments);
 
@@ -37,28 +37,29 @@ typedef struct {
  * the doubt allows. `h` has h_i - max h at every `stride`-th double. */
 static void FP_NAME(fp_doubtful_errors)(const fp_mixture *side, double x, const double *h, ptrdiff_t stride,
                                         double doubt, double score, double rate, double spread, double *score_error,
-                                        double *spread_error)
+                                        double *rate_error, double *spread_error)
 {
-    double by_score = 0.0, by_spread = spread;
+    double by_score = 0.0, by_rate = 0.0, by_square = 0.0;
     for (int i = 0; i < side->n; ++i) {
         double exponent = h[stride * i] * (1.0 - 2e-15) + 2.0 * doubt, share = exponent < 0.0 ? fp_exp(exponent) : 1.0;
         double g = -((x - side->mean[i]) * side->inverse[i]) * side->inverse[i], t = side->precision[i];
         double off = fabs(g - score) + FP_ROUND * (fabs(g) + fabs(score));
         by_score += share * off;
-        by_spread += share * (off * off + fabs(t - rate) + FP_ROUND * (t + rate));
+        by_square += share * off * off;
+        by_rate += share * (fabs(t - rate) + FP_ROUND * (t + rate));
     }
     *score_error = by_score * (1.0 + 1e-6) + 1e-240 * side->steepest;
-    *spread_error = by_spread * (1.0 + 1e-6) + 1e-160 * side->steepest * side->steepest;
+    *rate_error = by_rate * (1.0 + 1e-6) + 1e-300 * side->steepest * side->steepest;
+    *spread_error = *rate_error + (by_square + spread) * (1.0 + 1e-6) + 1e-160 * side->steepest * side->steepest;
 }
 
 /* An exponent with what it may lack for its size. */
 static inline double FP_NAME(fp_lifted)(double h) { return h * (h < 0.0 ? 1.0 - 3e-15 : 1.0 + 3e-15); }
 
 /* What the k_i of a disc, with computed a and b, may lack. */
-static inline double FP_NAME(fp_residue)(double score_error, double spread_error, double rate, double radius,
-                                         double half)
+static inline double FP_NAME(fp_residue)(double score_error, double rate_error, double radius, double half)
 {
-    return (score_error * radius + (spread_error + FP_ROUND * rate) * half) * (1.0 + 1e-9);
+    return (score_error * radius + rate_error * half) * (1.0 + 1e-9);
 }
 
 /* Log density and score. */
@@ -86,7 +87,7 @@ static inline void FP_NAME(fp_mixture_curvature)(const fp_mixture *side, double 
                                                  const double *restrict e, const double *restrict g,
                                                  FP_NAME(fp_moments) *out)
 {
-    fp_v8 rate = {0}, spread = {0}, score_error = {0}, spread_error = {0};
+    fp_v8 rate = {0}, spread = {0}, score_error = {0}, rate_error = {0}, spread_error = {0};
     double a = out->score, base = 4.0 + fabs(out->peak);
     for (int i = 0; i < side->padded; i += FP_LANES)
         rate += FP_AT(e, i) * FP_AT(side->precision, i);
@@ -97,16 +98,18 @@ static inline void FP_NAME(fp_mixture_curvature)(const fp_mixture *side, double 
         fp_v8 eta = base + gi * (FP_AT(side->mean, i) - x) + FP_AT(side->load, i);
         spread += ei * away * away;
         score_error += ei * (eta * off + size);
+        rate_error += ei * (eta * FP_NAME(fp_v8_abs)(ti - b) + ti + b);
         spread_error += ei * (eta * (away * away + ti + b) + (size + fabs(a)) * off);
     }
     double scale = (2.0 * FP_ROUND + 2.3e-16 * side->padded) / out->mass;
     out->rate = b;
+    out->rate_error = scale * FP_NAME(fp_v8_sum)(rate_error) + 1e-300 * side->steepest * side->steepest;
     out->spread = FP_NAME(fp_v8_sum)(spread) / out->mass;
     out->score_error = scale * FP_NAME(fp_v8_sum)(score_error) + FP_ROUND * fabs(a) + 1e-300 * side->steepest;
     out->spread_error = scale * FP_NAME(fp_v8_sum)(spread_error) + out->error * out->spread
                         + out->score_error * out->score_error + 1e-300 * side->steepest * side->steepest;
     if (out->doubt > FP_DOUBTFUL)
-        FP_NAME(fp_doubtful_errors)(side, x, h, 1, out->doubt, a, b, out->spread, &out->score_error,
+        FP_NAME(fp_doubtful_errors)(side, x, h, 1, out->doubt, a, b, out->spread, &out->score_error, &out->rate_error,
                                     &out->spread_error);
 }
 
@@ -120,10 +123,12 @@ static inline double FP_NAME(fp_mixture_remainder)(const fp_mixture *side, const
                                                    double radius, double *restrict work)
 {
     double a = at->score, b = at->rate, reach = radius * (1.0 + 1e-14), half = 0.5 * reach * reach;
-    double residue = FP_NAME(fp_residue)(at->score_error, at->spread_error, b, reach, half), doubt = 2.0 * at->doubt;
+    double residue = FP_NAME(fp_residue)(at->score_error, at->rate_error, reach, half), doubt = 2.0 * at->doubt;
+    const double most = fp_log(at->mass) + 1e-12; /* no responsibility exceeds 1 */
     for (int i = 0; i < side->padded; ++i) {
         double k = fabs(g[i] - a) * reach + fabs(side->precision[i] - b) * half + residue;
-        work[i] = (0.5 * k * k) * (fp_exp(h[i] * (1.0 - 2e-15) + k + doubt) + 1e-323);
+        double share = h[i] * (1.0 - 2e-15) + doubt;
+        work[i] = (0.5 * k * k) * (fp_exp((share < most ? share : most) + k) + 1e-323);
     }
     fp_v8 sum = {0};
     for (int i = 0; i < side->padded; i += FP_LANES)
@@ -267,7 +272,7 @@ static inline double FP_NAME(fp_coupled_remainder)(const fp_log_ratio *r, double
     const fp_coupling *c = &r->pairs;
     const fp_mixture *side = &r->q, *unmatched = &c->unmatched;
     double a = q->score, b = q->rate, reach = radius * (1.0 + 1e-14), half = 0.5 * reach * reach;
-    double residue = FP_NAME(fp_residue)(q->score_error, q->spread_error, b, reach, half), doubt = 3.0 * q->doubt;
+    double residue = FP_NAME(fp_residue)(q->score_error, q->rate_error, reach, half), doubt = 3.0 * q->doubt;
     const double *restrict above = terms->above, *restrict precision = side->precision;
     fp_v8 sum = {0};
     for (int j = 0; j < side->padded; ++j) {

@@ -5,8 +5,8 @@
 
 /* As fp_moments, for eight points. */
 typedef struct {
-    double log[FP_LANES], error[FP_LANES], score[FP_LANES], score_error[FP_LANES], rate[FP_LANES], spread[FP_LANES],
-        spread_error[FP_LANES], peak[FP_LANES], mass[FP_LANES], doubt[FP_LANES];
+    double log[FP_LANES], error[FP_LANES], score[FP_LANES], score_error[FP_LANES], rate[FP_LANES], rate_error[FP_LANES],
+        spread[FP_LANES], spread_error[FP_LANES], peak[FP_LANES], mass[FP_LANES], doubt[FP_LANES];
 } FP_NAME(fp_point_moments);
 
 /* L, its error, L' and its error, log q (without sqrt(2 pi)) and its error, and the largest |g_i| of both sides, at eight
@@ -65,10 +65,10 @@ static void FP_NAME(fp_log_density_at_points)(const fp_mixture *side, const doub
         out->score_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / mass[k]
                                   * (base * distance[k] + loaded[k] + size[k] + fabs(shift) * (base * mass[k] + load[k]))
                               + FP_ROUND * (fabs(centre[k]) + fabs(shift)) + 1e-300 * side->steepest;
-        double unused;
+        double unused[2];
         if (out->doubt[k] > FP_DOUBTFUL)
             FP_NAME(fp_doubtful_errors)(side, x[k], h + k, FP_LANES, out->doubt[k], out->score[k], 0.0, 0.0,
-                                        &out->score_error[k], &unused);
+                                        &out->score_error[k], &unused[0], &unused[1]);
     }
 }
 
@@ -76,9 +76,10 @@ static void FP_NAME(fp_log_density_at_points)(const fp_mixture *side, const doub
 static void FP_NAME(fp_curvature_at_points)(const fp_mixture *side, const double *restrict x, const double *restrict h,
                                             const double *restrict e, FP_NAME(fp_point_moments) *restrict out)
 {
-    double rate[FP_LANES], spread[FP_LANES], score_error[FP_LANES], spread_error[FP_LANES], base[FP_LANES];
+    double rate[FP_LANES], spread[FP_LANES], score_error[FP_LANES], rate_error[FP_LANES], spread_error[FP_LANES],
+        base[FP_LANES];
     for (int k = 0; k < FP_LANES; ++k)
-        rate[k] = spread[k] = score_error[k] = spread_error[k] = 0.0;
+        rate[k] = spread[k] = score_error[k] = rate_error[k] = spread_error[k] = 0.0;
     for (int i = 0; i < side->n; ++i) {
         const double precision = side->precision[i];
         const double *restrict term = e + (ptrdiff_t)FP_LANES * i;
@@ -98,12 +99,15 @@ static void FP_NAME(fp_curvature_at_points)(const fp_mixture *side, const double
             const double eta = base[k] + z * z + own, off = fabs(away), wide = fabs(g);
             spread[k] += term[k] * square;
             score_error[k] += term[k] * (eta * off + wide);
+            rate_error[k] += term[k] * (eta * fabs(precision - rate[k]) + precision + rate[k]);
             spread_error[k] += term[k] * (eta * (square + precision + rate[k]) + (wide + fabs(out->score[k])) * off);
         }
     }
     for (int k = 0; k < FP_LANES; ++k) {
         out->rate[k] = rate[k];
         out->spread[k] = spread[k] / out->mass[k];
+        out->rate_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * rate_error[k]
+                             + 1e-300 * side->steepest * side->steepest;
         out->score_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * score_error[k]
                               + FP_ROUND * fabs(out->score[k]) + 1e-300 * side->steepest; /* sharper, by the score */
         out->spread_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * spread_error[k]
@@ -111,7 +115,8 @@ static void FP_NAME(fp_curvature_at_points)(const fp_mixture *side, const double
                                + 1e-300 * side->steepest * side->steepest;
         if (out->doubt[k] > FP_DOUBTFUL)
             FP_NAME(fp_doubtful_errors)(side, x[k], h + k, FP_LANES, out->doubt[k], out->score[k], rate[k],
-                                        out->spread[k], &out->score_error[k], &out->spread_error[k]);
+                                        out->spread[k], &out->score_error[k], &out->rate_error[k],
+                                        &out->spread_error[k]);
     }
 }
 
@@ -120,12 +125,13 @@ static void FP_NAME(fp_remainder_at_points)(const fp_mixture *side, const double
                                             const FP_NAME(fp_point_moments) *restrict at,
                                             const double *restrict radius, double *restrict bound)
 {
-    double sum[FP_LANES], reach[FP_LANES], half[FP_LANES], residue[FP_LANES];
+    double sum[FP_LANES], reach[FP_LANES], half[FP_LANES], residue[FP_LANES], most[FP_LANES];
     for (int k = 0; k < FP_LANES; ++k) {
         sum[k] = 0.0;
         reach[k] = radius[k] * (1.0 + 1e-14);
         half[k] = 0.5 * reach[k] * reach[k];
-        residue[k] = FP_NAME(fp_residue)(at->score_error[k], at->spread_error[k], at->rate[k], reach[k], half[k]);
+        most[k] = fp_log(at->mass[k]) + 1e-12; /* no responsibility exceeds 1 */
+        residue[k] = FP_NAME(fp_residue)(at->score_error[k], at->rate_error[k], reach[k], half[k]);
     }
     for (int i = 0; i < side->n; ++i) {
         const double mean = side->mean[i], inverse = side->inverse[i], precision = side->precision[i];
@@ -133,8 +139,8 @@ static void FP_NAME(fp_remainder_at_points)(const fp_mixture *side, const double
         for (int k = 0; k < FP_LANES; ++k) {
             const double g = -((x[k] - mean) * inverse) * inverse;
             const double grow = fabs(g - at->score[k]) * reach[k] + fabs(precision - at->rate[k]) * half[k] + residue[k];
-            const double exponent = row[k] * (1.0 - 2e-15) + grow + 2.0 * at->doubt[k];
-            sum[k] += (0.5 * grow * grow) * (fp_exp(exponent) + 1e-323);
+            const double share = row[k] * (1.0 - 2e-15) + 2.0 * at->doubt[k];
+            sum[k] += (0.5 * grow * grow) * (fp_exp((share < most[k] ? share : most[k]) + grow) + 1e-323);
         }
     }
     for (int k = 0; k < FP_LANES; ++k)
