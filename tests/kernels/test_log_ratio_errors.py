@@ -55,7 +55,8 @@ pytestmark = [
 
 CASES = {
     # a component and its match have equal density far from both: the two parts of dz cancel (144 times the error)
-    "match": ([(1.0, 0.00024496831139568547, 1.0000021290213865)], [(1.0, 0.0, 1.0)], [-115.07015143644834, -115.0, 3.0]),
+    "match": ([(1.0, 0.00024496831139568547, 1.0000021290213865)], [(1.0, 0.0, 1.0)],
+              [-115.07015143644834, -115.0, 3.0]),
     # two components are equally large 4e8 standard deviations away: the slope is that of either (273 times the error)
     "far": ([(0.5, 0.0, 1.0), (0.5, 1062014714.7458493, 1.6881845680558611)], [(1.0, 395067633.1402035, 1.5)],
             [395067633.1402034, 395067633.1402035, 395067633.14020354, 395067633.1402036]),
