@@ -421,7 +421,7 @@ static inline int fp_binomial_log_integral(const fp_trapezoid *w, double order, 
         const double coefficient = fp_accumulator_value(&logs), e = coefficient + (order - k) * log_0 + k * log_1 + growth;
         /* log_0 errs relative to w0 / total near 1: 3 u of it, absolutely */
         const double slip = FP_U * (20.0 + 6.0 * y + 4.0 * k * (1.0 + fabs(coefficient) / k) + (order - k) * 5.0 + 5.0 * k
-                            + 6.0 * ((order - k) * fabs(log_0) + k * fabs(log_1) + fabs(growth)) + fabs(e));
+                            + 5.0 * (order - k) * fabs(log_0) + 4.0 * k * fabs(log_1) + 3.0 * fabs(growth) + fabs(e));
         const double factor = e > top ? fp_exp(top - e) : 1.0, term = fp_exp(e > top ? 0.0 : e - top);
         sum = sum * factor + term;
         worst = worst * factor + term * (slip + FP_U * 5.0 * (order - k + 4.0));
