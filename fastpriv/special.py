@@ -455,7 +455,7 @@ def gaussian_epsilon(r, delta, /):
 
     Notes
     -----
-    **Accuracy**: within a relative 1e-13 of the true inverse, or within what a relative change of 2e-14 in delta (above
+    **Accuracy**: within a relative 1e-13 of the true inverse, or within what a relative change of 8e-14 in delta (above
     1/2: in 1 - delta) does, whichever is more; the latter rules where delta is close to the curve at epsilon = 0,
     asserted by tests/kernels/test_gaussian_inverse.py.
 
@@ -480,7 +480,7 @@ def gaussian_epsilon_from_log_delta(r, log_delta, /):
 
     Notes
     -----
-    **Accuracy**: within a relative 1e-13 of the true inverse, or within what a change of 4e-14 + 4e-15 |log_delta| in
+    **Accuracy**: within a relative 1e-13 of the true inverse, or within what a change of 8e-14 + 5e-15 |log_delta| in
     log_delta (above -log 2: in log(1 - delta)) does, whichever is more,
     asserted by tests/kernels/test_gaussian_inverse.py.
 
@@ -505,7 +505,7 @@ def gaussian_epsilon_below(r, delta, /):
 
     Notes
     -----
-    **Accuracy**: within a relative 1e-13 of the true inverse, or within what a relative change of 2e-14 in delta (above
+    **Accuracy**: within a relative 1e-13 of the true inverse, or within what a relative change of 8e-14 in delta (above
     1/2: in 1 - delta) does, whichever is more; the latter rules where delta is close to the curve at epsilon = 0,
     asserted by tests/kernels/test_gaussian_inverse.py.
 
@@ -530,7 +530,7 @@ def gaussian_epsilon_below_from_log_delta(r, log_delta, /):
 
     Notes
     -----
-    **Accuracy**: within a relative 1e-13 of the true inverse, or within what a change of 4e-14 + 4e-15 |log_delta| in
+    **Accuracy**: within a relative 1e-13 of the true inverse, or within what a change of 8e-14 + 5e-15 |log_delta| in
     log_delta (above -log 2: in log(1 - delta)) does, whichever is more,
     asserted by tests/kernels/test_gaussian_inverse.py.
 

@@ -8,15 +8,15 @@
  * falling in epsilon and rising in r.  log delta and log(1 - delta) are concave in epsilon (the privacy loss is normal,
  * and (1 - e^-t)_+ and min(1, e^t) are log-concave: Prekopa), so Newton's method is monotone after the first step.
  *
- * Sides.  H is known up to rounding; `margin` is at least twice its error (the tests measure the error).  A point with
- * H <= -margin/2 is safe: the true delta is at most the target.  The solver aims at H = -margin and stops as soon as a
+ * Sides.  H is known up to rounding; `margin` is at least twice its error (docs/proofs/gaussian.md, theorem 1.7).  A
+ * point with H <= -margin/2 is safe: the true delta is at most the target.  The solver aims at H = -margin and stops as soon as a
  * point has -3/2 margin <= H <= -margin/2, or when the safe and the unsafe end of the bracket are neighbours; the
  * result is the safe end, a point at which H was evaluated.  With `below` it aims at +margin and returns a point on the
  * other side of the truth.  A step that leaves the bracket, and every step after the 32nd, halves the bracket in the
  * order of the doubles, so 100 steps always suffice and the bracket may be [0, inf].
  */
-/* bounds: tested by kernels/test_gaussian_inverse - margin of the residual, at least twice its error; 2^-49 covers
- * the rounding of a first guess */
+/* bounds: proved - margin of the residual, at least twice its error: docs/proofs/gaussian.md, theorem 1.7; where a
+ * first guess lies steers the search alone */
 #ifndef FP_GAUSS_INVERSE_H
 #define FP_GAUSS_INVERSE_H
 
@@ -64,9 +64,10 @@ FP_INLINE double fp_gauss_residual(
     const double offset = (logarithmic ? 0.0 : log_lift) - log_scale;
     const double square = natural ? p.a * (0.5 * p.a + p.a_low) : 0.0;
     const double h = (log_y + offset) - (square + target.level);
-    const double size =
-        4e-15 + 4e-16 * (square + __builtin_fabs(log_y) + __builtin_fabs(target.level) + __builtin_fabs(offset));
-    *margin = size < 1e300 ? size : 1e300;
+    const double lost = 5e-323 / r * (__builtin_fabs(p.a) + 2.0); /* where quotients by r lose digits */
+    const double size = (target.bulk > 0.0 ? 1.6e-14 : 7.2e-15) + lost
+        + 4.5e-16 * (square + __builtin_fabs(target.level)) + 9e-16 * (__builtin_fabs(log_y) + __builtin_fabs(offset));
+    *margin = (size < 1e300) & (lost < 1e-3) ? size : 1e300;
     const double rate = unknown_is_r > 0.0 ? 2.0 * FP_INV_SQRT_2PI * r : p.far;
     *slope = (natural ? 1.0 : density) * (rate * scale) / y;
     return target.bulk > 0.0 ? -h : h;

@@ -10,7 +10,7 @@
  * Upper bound of H, by affinity: H = P(R) - integral of min(p, a q). By Cauchy's inequality, with B the integral of
  * sqrt(p q), a B^2 is at most that integral times that of max(p, a q), which is at most P(R) + a Q(R); and again by
  * Cauchy's inequality B is at least the sum of sqrt(w_i v_j) B_ij over disjoint pairs (i, j) of components. */
-/* bounds: tested by enclosures/test_elementary_bounds - rounding of masses of cells and of affinities */
+/* bounds: proved - rounding of masses of cells and of affinities: docs/proofs/monotone_pieces.md, theorem 3.17 */
 #ifndef FP_ELEMENTARY_BOUNDS_H
 #define FP_ELEMENTARY_BOUNDS_H
 

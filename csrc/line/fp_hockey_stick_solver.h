@@ -1,6 +1,6 @@
 /* Hockey-stick curves of a pair of mixtures; included once per instruction set. */
-/* bounds: tested by enclosures/test_hockey_stick - rounding of logarithms of ceilings, and of
- * results that are subnormal */
+/* bounds: proved - rounding of logarithms of ceilings, and of results that are subnormal:
+ * docs/proofs/monotone_pieces.md, theorem 3.16 */
 #include "common/fp_lanes_loops.h"
 #include "line/fp_log_ratio_loops.h"
 #include "line/fp_points_loops.h"
@@ -59,19 +59,17 @@ static double FP_NAME(fp_hockey_stick_upper_bound)(const fp_log_ratio *r, const 
         double mass = FP_NAME(fp_mass_upper_bound)(&r->p, left, right, right - left) + 1e-9;
         top = (top > mass ? top : mass) + (top > -INFINITY ? 0.6931471806 : 0.0);
     }
-    return top;
+    return top > -INFINITY ? top + 1e-15 * (set->count + 10.0) * fabs(top) : top;
 }
 
 /* Widen a bracket for means that underflowed: each is off by less than 2^-1022, and sigmas are above 2^-110. */
 static void FP_NAME(fp_widen_for_underflow)(double epsilon, fp_bracket *out)
 {
     double slack = 1e-270 * exp(epsilon > 0.0 ? epsilon : 0.0);
-    out->lower = out->lower > slack ? out->lower - slack : 0.0;
-    out->upper = out->upper + slack < 1.0 ? out->upper + slack : 1.0;
-    out->log_lower = out->lower > 0.0 && log(out->lower) < out->log_lower ? log(out->lower) - 1e-13
-                     : out->lower > 0.0                                   ? out->log_lower
-                                                                          : -INFINITY;
-    out->log_upper = log(out->upper) + 1e-13 < 0.0 ? log(out->upper) + 1e-13 : 0.0;
+    out->lower = out->lower > slack ? nextafter(out->lower - slack, 0.0) : 0.0;
+    out->upper = out->upper + slack < 1.0 ? nextafter(out->upper + slack, 1.0) : 1.0;
+    out->log_lower = out->lower > 0.0 ? fmin(log(out->lower), out->log_lower) - 1e-12 : -INFINITY;
+    out->log_upper = log(out->upper) + 1e-12 < 0.0 ? log(out->upper) + 1e-12 : 0.0;
 }
 
 /* Whether there is a set E to be found for an eps. */
@@ -135,7 +133,7 @@ static int FP_NAME(fp_hockey_stick_evaluate)(const fp_log_ratio *r, const fp_pie
             sum += mass;
         }
         *out = (fp_bracket){
-            sum,       0.0, top > -INFINITY ? nextafter(exp(top), INFINITY) : 0.0, sum > 1e-280 ? log(sum) : top,
+            sum,       0.0, top > -INFINITY ? nextafter(exp(top) * (1.0 + FP_ROUND), INFINITY) : 0.0, sum > 1e-280 ? log(sum) : top,
             -INFINITY, top};
         FP_NAME(fp_bracket_round_outward)(out);
         return r->stop->status;

@@ -1,7 +1,7 @@
 /* P(E) - e^eps Q(E) in doubles and in double-doubles, with every rounding bounded; included once per instruction
  * set. */
-/* bounds: tested by enclosures/test_hockey_stick - rounding of interval masses, of their sum in doubles and
- * double-doubles, and of the loss */
+/* bounds: proved - rounding of interval masses, of their sum in doubles and double-doubles, and of the loss:
+ * docs/proofs/monotone_pieces.md, theorems 3.5 and 3.13 */
 
 /* bound: none - P(E) below which sums in doubles are tried: sums of tails are no more accurate there */
 #define FP_FAR_OUT 1e-15
@@ -139,11 +139,11 @@ static int FP_NAME(fp_hockey_stick_from_tails)(const fp_log_ratio *r, double eps
     double loss =
         set->loss_count ? set->loss_sum * (1.0 + 1e-9) * exp(set->loss_log) * (1.0 + 1e-12 * fabs(set->loss_log)) : 0.0;
     double value = sum.hi, size_of_log = logs && value > 0.3 ? fabs(log(value)) : 1.0;
-    error += 0x1p-53 * fabs(value);
+    error += 0x1.01p-52 * fabs(value); /* the low part of the sum, and the rounding of the ends */
     if (!(value > 1e-280) || !(2.0 * error + loss <= target * value * (size_of_log < 1.0 ? size_of_log : 1.0)))
         return 0;
     double log_value = log(value), slip = error / value * 1.01;
-    *out = (fp_bracket){value, value - error, value + error + loss, log_value, log_value - slip,
+    *out = (fp_bracket){value, value - error, value + (error + loss), log_value, log_value - slip,
                         log_value + slip + 1.01 * (loss / value)};
     return 1;
 }
@@ -155,6 +155,8 @@ static void FP_NAME(fp_scaled_sum_add_interval)(FP_NAME(fp_scaled_sum) *s, fp_dd
     fp_dd a = left, b = right;
     double slip = 0.0;
     int64_t k;
+    if (coefficient.hi == 0.0 && coefficient_error == 0.0)
+        return;
     if (isfinite(left.hi))
         a = fp_dd_div_d(fp_dd_add_d(left, -mean), sigma);
     if (isfinite(right.hi))
@@ -166,6 +168,9 @@ static void FP_NAME(fp_scaled_sum_add_interval)(FP_NAME(fp_scaled_sum) *s, fp_dd
         FP_NAME(fp_scaled_sum_add)(s, fp_dd_set(0.0), fabs(coefficient.hi) * (1.0 + 1e-9), exponent + bound + 1);
         return;
     }
+    if ((isfinite(a.hi) && a.hi < -reach) || (isfinite(b.hi) && b.hi > reach)) /* a tail beyond is added or left out */
+        FP_NAME(fp_scaled_sum_add)(s, fp_dd_set(0.0), fabs(coefficient.hi) * (1.0 + 1e-9),
+                                   exponent + (int64_t)(-0.72 * reach * reach) + 1);
     if (a.hi < -reach)
         a = fp_dd_set(-INFINITY);
     if (b.hi > reach)
@@ -180,7 +185,7 @@ static void FP_NAME(fp_scaled_sum_add_interval)(FP_NAME(fp_scaled_sum) *s, fp_dd
     fp_dd term = fp_dd_mul(coefficient, mass);
     double error =
         (0x1p-94 * fabs(mass.hi) + 0x1p-103 * slip) * fabs(coefficient.hi) + coefficient_error * fabs(mass.hi);
-    FP_NAME(fp_scaled_sum_add)(s, term, error * (1.0 + 1e-9), exponent + k);
+    FP_NAME(fp_scaled_sum_add)(s, term, error * (1.0 + 1e-9) + 0x1p-1060, exponent + k); /* where products underflow */
 }
 
 /* P(E) - e^eps Q(E) in double-doubles; the result must not be used when it was stopped. */
@@ -200,7 +205,9 @@ static void FP_NAME(fp_hockey_stick_in_double_doubles)(const fp_log_ratio *r, do
                 order = r->m[i] != r->n[j] ? (r->m[i] < r->n[j] ? -1 : 1) : (r->s[i] > r->t[j]) - (r->s[i] < r->t[j]);
             if (order == 0 && ka < 300) { /* a component of both mixtures: subtract the weights first */
                 fp_dd q = fp_dd_ldexp(fp_dd_mul_d(factor, r->v[j]), ka), c = fp_dd_add_d(fp_dd_neg(q), r->w[i]);
-                double error = factor_error * q.hi + (epsilon == 0.0 ? 0.0 : 0x1p-104 * fabs(c.hi));
+                double error =
+                    epsilon == 0.0 ? 0.0 : factor_error * q.hi + 0x1p-104 * fabs(c.hi)
+                                           + fp_dd_ldexp(fp_dd_set(0x1p-1070), ka).hi;
                 FP_NAME(fp_scaled_sum_add_interval)(&s, c, error, 0, left, right, r->m[i], r->s[i]);
                 ++i, ++j;
                 continue;

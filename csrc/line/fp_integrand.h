@@ -11,8 +11,8 @@
  *   where p or q is negligible   a constant times q or p, the limit of the above
  * The integrals of p and of q that these forms add and subtract cancel when both have the same mass.
  * Each function also returns a bound of the rounding error of its value, to second order in dl where f'(l)
- * vanishes. */
-/* bounds: tested by enclosures/test_integrals - rounding of integrands, by first and second order */
+ * vanishes; dp and dq are at most 1/64, and dl at most 1, where p and q do not underflow. */
+/* bounds: proved - rounding of integrands, by first and second order: docs/proofs/quadrature.md, theorem 4.7 */
 #ifndef FP_INTEGRAND_H
 #define FP_INTEGRAND_H
 
@@ -30,7 +30,7 @@ enum {
     FP_MASS_Q = 7
 };
 
-/* kappa on |x| <= 1, 2 ulp */
+/* kappa on |x| <= 1, to 4.7 units of 2^-53 */
 FP_INLINE double fp_kappa_series(double x)
 {
     static const double c[17] = {
@@ -54,7 +54,8 @@ FP_INLINE double fp_kl_node(double lp, double lq, double l, double dp, double dq
     const double p = fp_exp(lp), q = fp_exp(lq), near = p * fp_kappa_series(-fp_clamp1(l)), far = q + p * (l - 1.0);
     const int small = fabs(l) < 1.0;
     const double f = small ? near : far;
-    *err = 8.0 * FP_U * f + (small ? f * dp + (fabs(p - q) + p * dl) * dl : q * dq + p * fabs(l - 1.0) * dp + p * dl);
+    *err = 24.0 * FP_U * f
+           + 1.03 * (small ? f * dp + (fabs(p - q) + 2.0 * (p + q) * dl) * dl : q * dq + p * fabs(l - 1.0) * dp + p * dl);
     return f;
 }
 
@@ -68,32 +69,34 @@ FP_INLINE double fp_js_node(double lp, double lq, double l, double dp, double dq
     /* phi'(a) = e a / (1 + e)^2 <= 1/4 a, and <= 3 e a anywhere in [a - 1, a]; log 2 - phi(a) <= (1 + a) e^-a */
     const double least = fp_max(a - dl, 0.0), rest = (1.0 + least) * fp_exp(-least);
     const double slope = a < 2.0 ? e * a / ((1.0 + e) * (1.0 + e)) + 0.25 * dl : 3.0 * e * a;
-    *err = 12.0 * FP_U * f + 0.5 * phi * (p * dp + q * dq) + m * (dl < 1.0 ? slope * dl : rest < 0.7 ? rest : 0.7);
+    *err = 28.0 * FP_U * f
+           + 1.03 * (0.5 * phi * (p * dp + q * dq) + m * (dl < 1.0 ? slope * dl : rest < 0.7 ? rest : 0.7));
     return f;
 }
 
 FP_INLINE double fp_entropy_node(double lp, double dp, double *err)
 {
     const double p = fp_exp(lp);
-    *err = p * ((fabs(lp) + 1.0) * dp + 4.0 * FP_U * fabs(lp));
+    *err = p * (1.03 * (fabs(lp) + 1.0) * dp + 4.0 * FP_U * fabs(lp));
     return -(p * lp);
 }
 
 FP_INLINE double fp_mass_node(double l, double factor, double dl, double *err)
 {
     const double f = factor * fp_exp(l);
-    *err = fabs(f) * (dl + 4.0 * FP_U);
+    *err = fabs(f) * (1.03 * dl + 4.0 * FP_U);
     return f;
 }
 
 FP_INLINE double fp_renyi_node(double lp, double l, double b, double shift, double dp, double dl, double *err)
 {
-    const double f = fp_exp((lp - shift) + b * l);
-    *err = f * (dp + fabs(b) * dl + FP_U * (4.0 + fabs(lp) + fabs(shift) + 3.0 * fabs(b * l)));
-    return f;
+    const double exponent = (lp - shift) + b * l;
+    const double off = dp + fabs(b) * dl + FP_U * (4.0 + 2.0 * (fabs(lp) + fabs(shift)) + 3.0 * fabs(b * l));
+    *err = off * fp_exp(exponent + off); /* e^y - 1 <= y e^y, whatever its size */
+    return fp_exp(exponent);
 }
 
-/* (e^y - 1) / b, y = b l, to 4 ulp, also where b is subnormal */
+/* (e^y - 1) / b, y = b l <= 1, to 5.3 units of 2^-53, also where b is subnormal */
 FP_INLINE double fp_expm1_quotient(double l, double b)
 {
     const double y = b * l;
@@ -108,10 +111,11 @@ FP_INLINE double fp_renyi_small_node(double lp, double lq, double l, double b, d
     const double first = y > 1.0 ? (shifted - p) / b : p * fp_expm1_quotient(l, b), far = first + (q - p);
     const int small = fabs(l) < 1.0 && fabs(y) < 1.0;
     const double f = small ? near : far;
-    const double slope = (fabs(shifted - q) + (fabs(b) * shifted + q) * dl) * dl + fabs(f) * dp;
+    const double risen = shifted * fp_exp(fabs(b) * dl); /* the largest e^(lp + b l) within dl of l */
+    const double slope = (fabs(shifted - q) + (fabs(b) * risen + 2.0 * q) * dl) * dl + fabs(f) * dp;
     const double loose = 8.0 * FP_U * (fabs(first) + p + q) + q * dq + fabs(first) * dp + p * dp
-                         + shifted * (dl + FP_U * (y > 1.0 ? (fabs(lp) + fabs(y)) / b : fabs(l)));
-    *err = 16.0 * FP_U * fabs(f) + (small ? slope : loose);
+                         + risen * (dl + FP_U * (y > 1.0 ? (fabs(lp) + 2.0 * fabs(y)) / b : fabs(l)));
+    *err = 28.0 * FP_U * fabs(f) + 1.03 * (small ? slope : loose);
     return f;
 }
 

@@ -29,6 +29,7 @@ typedef struct {
     int n, padded;
     double *mean, *inverse, *precision, *log_weight, *load;
     double *weight_high, *weight_low, *inverse_high, *inverse_low, *before;
+    double steepest; /* the largest 1 / sigma */
 } fp_mixture;
 
 /* P written on the components of Q. Component i of P is matched with its nearest component j of Q, or it is
@@ -50,7 +51,7 @@ typedef struct {
  * x. */
 typedef struct {
     int sign, n, padded; /* sign 0: not of this form */
-    double centre;
+    double centre, steepest, widest; /* the largest |b_i| and |m_i - m_0| */
     double *gap, *rate, *log_weight;
 } fp_tilt;
 
@@ -83,6 +84,7 @@ static inline void fp_mixture_fill(fp_mixture *side, int n, const double *w, con
     int padded = fp_padded(n);
     side->n = n;
     side->padded = padded;
+    side->steepest = 0.0;
     side->mean = fp_take(cursor, padded);
     side->inverse = fp_take(cursor, padded);
     side->precision = fp_take(cursor, padded);
@@ -108,6 +110,7 @@ static inline void fp_mixture_fill(fp_mixture *side, int n, const double *w, con
         side->mean[i] = real ? m[i] : m[0];
         side->inverse[i] = real ? 1.0 / s[i] : 1.0 / s[0];
         side->precision[i] = side->inverse[i] * side->inverse[i];
+        side->steepest = side->inverse[i] > side->steepest ? side->inverse[i] : side->steepest;
         side->log_weight[i] = real ? log(w[i]) - log(s[i]) : -INFINITY;
         side->load[i] = real ? fabs(log(w[i])) + fabs(log(s[i])) : 0.0;
     }
@@ -204,6 +207,19 @@ static inline void fp_coupling_fill(fp_log_ratio *r, int *partner, int *matched,
     r->coupled = distance < 0.05 ? 2 : shared > 0.02;
 }
 
+/* log(v / w), to 6 units of 2^-53 of itself and 6 more where |log(v / w)| > 690. */
+static inline double fp_log_quotient(double v, double w)
+{
+    const double more = v - w, ratio = v / w; /* the first is exact where it is small */
+    int up, down;
+    if (fabs(more) < 0.5 * w)
+        return log1p(more / w);
+    if (ratio > 1e-300 && ratio < 1e300)
+        return log(ratio);
+    const double above = frexp(v, &up), below = frexp(w, &down);
+    return log(above / below) + (up - down) * FP_LN2;
+}
+
 static inline void fp_tilt_fill(fp_log_ratio *r, double **cursor)
 {
     fp_tilt *tilt = &r->tilt;
@@ -221,13 +237,16 @@ static inline void fp_tilt_fill(fp_log_ratio *r, double **cursor)
     tilt->n = many;
     tilt->padded = padded;
     tilt->centre = m0[0];
+    tilt->steepest = tilt->widest = 0.0;
     tilt->gap = fp_take(cursor, padded);
     tilt->rate = fp_take(cursor, padded);
     tilt->log_weight = fp_take(cursor, padded);
     for (int i = 0; i < padded; ++i) {
         tilt->gap[i] = i < many ? m[i] - m0[0] : 0.0;
         tilt->rate[i] = tilt->gap[i] / s / s;
-        tilt->log_weight[i] = i < many ? log(w[i]) - log(w0[0]) : -INFINITY;
+        tilt->log_weight[i] = i < many ? fp_log_quotient(w[i], w0[0]) : -INFINITY;
+        tilt->steepest = fabs(tilt->rate[i]) > tilt->steepest ? fabs(tilt->rate[i]) : tilt->steepest;
+        tilt->widest = fabs(tilt->gap[i]) > tilt->widest ? fabs(tilt->gap[i]) : tilt->widest;
     }
 }
 

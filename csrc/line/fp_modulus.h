@@ -2,7 +2,7 @@
  *
  * log_p and log_q bound log |p| and log |q| there; the notation is that of fp_panel.h.
  */
-/* bounds: tested by enclosures/test_integrals - rounding of moduli on the ellipse, in logarithms */
+/* bounds: proved - rounding of moduli on the ellipse, in logarithms: docs/proofs/quadrature.md, theorem 4.12 */
 #ifndef FP_MODULUS_H
 #define FP_MODULUS_H
 
@@ -51,18 +51,18 @@ static inline double fp_log_renyi_small(double log_p, double log_q, double log_p
 }
 
 /* p log(p/m) + q log(q/m), halved; m = (p + q)/2 is itself a mixture of the two, gap bounds the change of log(p/q)
- * but for eps */
+ * but for eps; slip the rounding of both logarithms */
 static inline double fp_log_modulus_js(const fp_local_mixture *p, const fp_local_mixture *q, double log_p, double log_q,
-                                       double gap)
+                                       double gap, double slip)
 {
     const double both = fp_log_sum(p->l0, q->l0), rp = fp_exp(p->l0 - both), rq = fp_exp(q->l0 - both);
-    const double kappa = (1.0 + 1e-9) * (fp_exp(p->l0 - both + fp_log1p(p->kappa) + rq * gap)
+    const double kappa = (1.0 + 1e-9 + 2.0 * slip) * (fp_exp(p->l0 - both + fp_log1p(p->kappa) + rq * gap)
                                          + fp_exp(q->l0 - both + fp_log1p(q->kappa) + rp * gap)) - 1.0;
     if (!(kappa < 0.97))
         return INFINITY;
     const double lambda = -fp_log1p(-fp_max(kappa, 1e-9)), middle = both - FP_LN2;
-    const double size_p = fabs(p->l0 - middle) + rq * gap + p->lambda + lambda + 1e-14;
-    const double size_q = fabs(q->l0 - middle) + rp * gap + q->lambda + lambda + 1e-14;
+    const double size_p = fabs(p->l0 - middle) + rq * gap + p->lambda + lambda + slip;
+    const double size_q = fabs(q->l0 - middle) + rp * gap + q->lambda + lambda + slip;
     const double plain = fp_log_sum(log_p + fp_log(size_p), log_q + fp_log(size_q));
     const double tight = size_p < 1.0 && size_q < 1.0
         ? fp_log_sum(log_p + 2.0 * fp_log(size_p) + size_p, log_q + 2.0 * fp_log(size_q) + size_q) - 0.69 : INFINITY;

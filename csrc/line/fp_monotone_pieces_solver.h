@@ -3,8 +3,8 @@
  * <= M / R^n (docs/proofs/monotone_pieces.md, theorem 3.2). With t = |d| / R the remainder of L' is at most 8 M t^2 / R
  * for t <= 1/2, and that of L'' at most M/R^2 (2/(1-t)^3 - 2). A cell is decided when L' or L'' keeps its sign on it.
  */
-/* bounds: tested by enclosures/test_hockey_stick - slack of tails and remainders, by which signs of L' are held to
- * be proved */
+/* bounds: proved - slack of tails and remainders, by which signs of L' are held to be proved:
+ * docs/proofs/monotone_pieces.md, theorem 3.12 */
 
 #define FP_FARTHEST_POSITION 1e140 /* positions beyond this are not examined */
 #define FP_FIRST_CELLS 32          /* into which a part of the line is divided first, at most */
@@ -58,13 +58,15 @@ static int FP_NAME(fp_cell_decide)(const fp_piece *cell, double x, const fp_tayl
     double t = at->radius > 0.0 ? step / at->radius : 1.0, spacing_of_doubles = 4.0 * (nextafter(fabs(x), INFINITY) - fabs(x));
     double off = (fabs(at->slope) + at->slope_error) * step + 0.5 * (fabs(at->curve) + at->curve_error) * step * step
                  + at->bound * t * t * t / (1.0 - t);
+    double range = (at->error + off) * (1.0 + 1e-9) + 2.3e-16 * fabs(at->value);
     if (step <= spacing_of_doubles || t <= finest || (t < 1.0 && off <= 4.0 * at->error))
         return FP_NAME(fp_cells_append)(out, cell->left, cell->right, FP_ENCLOSED, 0,
-                                        t < 1.0 ? at->value - at->error - off : -INFINITY,
-                                        t < 1.0 ? at->value + at->error + off : INFINITY);
+                                        t < 1.0 ? at->value - range : -INFINITY,
+                                        t < 1.0 ? at->value + range : INFINITY);
     if (reach >= 0.4 * step) {
-        double from = x - reach > cell->left ? x - reach : cell->left,
-               to = x + reach < cell->right ? x + reach : cell->right;
+        double inner = reach - 0.25 * spacing_of_doubles; /* so that no end is rounded beyond the reach */
+        double from = x - inner > cell->left ? x - inner : cell->left,
+               to = x + inner < cell->right ? x + inner : cell->right;
         return FP_NAME(fp_cells_append)(out, cell->left, from, FP_OPEN, 0, 0.0, 0.0)
                        || FP_NAME(fp_cells_append)(out, from, to, kind_of_piece, sign, 0.0, 0.0)
                        || FP_NAME(fp_cells_append)(out, to, cell->right, FP_OPEN, 0, 0.0, 0.0)
@@ -308,7 +310,7 @@ static int FP_NAME(fp_split_curved)(const FP_NAME(fp_extremum) * s, int stopped,
         /* convex: below the higher end and above the tangent at the zero; concave: the mirror image */
         double tops[2] = {s->sign * s->value[0] + s->error[0], s->sign * s->value[2] + s->error[2]},
                top = tops[0] > tops[1] ? tops[0] : tops[1];
-        double foot = s->sign * s->value[1] - s->error[1] - s->slope_size * (xr - xl);
+        double foot = s->sign * s->value[1] - s->error[1] - s->slope_size * (xr - xl) * (1.0 + 1e-9);
         foot = fabs(foot) < INFINITY ? foot : -INFINITY; /* where L overflows nothing bounds it */
         top = !(tops[0] + tops[1] < INFINITY) ? INFINITY : top > foot ? top : foot;
         if (fp_pieces_reserve(out))
@@ -354,19 +356,22 @@ static void FP_NAME(fp_tail_sign)(const fp_log_ratio *r, int direction, double s
                 double m = direction * mean[side][i], s = sigma[side][i], z = (x - m) / s;
                 if (m == m0 && s == s0)
                     continue;
-                double rate = 1.0 / s / s - 1.0 / s0 / s0, gap = z / s - z0 / s0, more = -0.5 * (z * z - z0 * z0);
-                int sure = gap > 1e-12 * (z / s);
+                double rate = 1.0 / s / s - 1.0 / s0 / s0 + FP_ROUND / s / s, gap = z / s - z0 / s0;
+                double gap_error = FP_ROUND * (fabs(z / s) + fabs(z0 / s0));
+                double more = -0.5 * (z * z - z0 * z0) + FP_ROUND * (z * z + z0 * z0);
                 if (s == s0) { /* without cancellation, however close the means */
+                    rate = 0.0;
                     gap = (m0 - m) / s / s;
-                    more = -0.5 * ((m0 - m) / s) * (z + z0);
-                    sure = gap > 0.0;
+                    gap_error = FP_ROUND * gap;
+                    more = -0.5 * ((m0 - m) / s) * (z + z0) * (1.0 - FP_ROUND);
                 }
-                double ratio = exp(log(weight[side][i] / weight[side][top[side]] * (s0 / s)) + more);
-                if (!sure || gap * gap < rate * (1.0 + 1e-9)) {
+                double ratio = exp(log(weight[side][i]) - log(weight[side][top[side]]) + log(s0) - log(s) + more);
+                double least_gap = gap - gap_error;
+                if (!(least_gap > 0.0) || !(least_gap * least_gap >= rate * (1.0 + 1e-9))) {
                     kind_of_piece = 0;
                     break;
                 }
-                excess[side] += ratio * gap;
+                excess[side] += ratio * (gap + gap_error);
                 total[side] += ratio;
             }
         }

@@ -48,7 +48,7 @@
  * Poisson subsampling. For whole orders a and P = (1 - r) N_0 + r N_1, Q = N_0 at a distance c (Mironov, Talwar, Zhang
  * 2019, section 3.3), with the terms k = 0 and 1 taken from the sum of weights 1,
  *     integral of p^a q^(1-a) = 1 + sum_{k=2}^a binomial(a, k) (1-r)^(a-k) r^k (e^(k (k-1) c^2 / 2) - 1). */
-/* bounds: tested by kernels/test_rows_of_integrals - rounding of means, of sums over nodes and of binomial terms */
+/* bounds: proved - rounding of means, of sums over nodes and of binomial terms: docs/proofs/quadrature.md, theorem 4.13 */
 #ifndef FP_ONE_SIGMA_SOLVER_H
 #define FP_ONE_SIGMA_SOLVER_H
 
@@ -206,8 +206,9 @@ static inline void fp_trapezoid_constants(fp_trapezoid *w)
         sum += renyi ? fp_exp(tails[i] - top) : 0.0;
     }
     w->log_g = 2.0 * (top_part + fp_log(root)) + 1e-9;
+    const double range = w->high - w->low, largest = 0.5 * a * b * range * range + 750.0 * (a + b); /* of terms of log_tail */
     if (renyi)
-        w->log_tail = top + fp_log(sum) + b * fp_log((double)count) + 1e-9;
+        w->log_tail = top + fp_log(sum) + b * fp_log((double)count) + 1e-9 + 1e-14 * largest;
 }
 
 /* log of a bound of the integral of |f| on the edge of the strip, less y^2 / 2, for a value of e^log_v */
@@ -324,9 +325,9 @@ static inline void fp_trapezoid_sum(fp_trapezoid *w, long first, long last, doub
         if (w->kind == FP_RENYI) { /* the scale follows the largest term */
             const double top = own->top(n, w->b, lp, l);
             if (top > w->scale) {
-                const double factor = fp_exp(w->scale - top);
+                const double factor = fp_exp(w->scale - top), off = factor > 0.0 ? 4.0 + (top - w->scale) : 0.0;
                 for (int i = 0; i < FP_LANES; i++)
-                    high[i] *= factor, low[i] *= factor, error[i] = error[i] * factor + 4.0 * FP_U * high[i];
+                    high[i] *= factor, low[i] *= factor, error[i] = error[i] * factor + off * FP_U * high[i];
                 w->scale = top;
             }
         }
@@ -411,30 +412,31 @@ static inline int fp_binomial_log_integral(const fp_trapezoid *w, double order, 
     if ((g->v[0] == 0.0) == (g->v_centre == 0.0) || !(w0 > 0.0) || !(w1 > 0.0))
         return 0;
     const double total = w0 + w1, log_0 = fp_log(w0 / total), log_1 = fp_log(w1 / total), square = g->c[0] * g->c[0];
-    double coefficient = fp_log(order), top = -INFINITY, sum = 0.0, worst = 0.0, largest = 0.0;
+    fp_accumulator logs = {fp_log(order), 0.0};
+    double top = -INFINITY, sum = 0.0, worst = 0.0, largest = 0.0;
     for (double k = 2.0; k <= order; k += 1.0) {
         const double ratio = (order - k + 1.0) / k, y = 0.5 * k * (k - 1.0) * square;
         const double growth = y > 30.0 ? y + fp_log1p(-fp_exp(-y)) : fp_log(fp_expm1(y));
-        coefficient += fp_log(ratio);
-        const double e = coefficient + (order - k) * log_0 + k * log_1 + growth;
+        fp_accumulator_add(&logs, fp_log(ratio));
+        const double coefficient = fp_accumulator_value(&logs), e = coefficient + (order - k) * log_0 + k * log_1 + growth;
         /* log_0 errs relative to w0 / total near 1: 3 u of it, absolutely */
         const double slip = FP_U * (20.0 + 6.0 * y + 4.0 * k * (1.0 + fabs(coefficient) / k) + (order - k) * 5.0 + 5.0 * k
-                            + 3.0 * ((order - k) * fabs(log_0) + k * fabs(log_1) + fabs(growth)) + fabs(e));
+                            + 5.0 * (order - k) * fabs(log_0) + 4.0 * k * fabs(log_1) + 3.0 * fabs(growth) + fabs(e));
         const double factor = e > top ? fp_exp(top - e) : 1.0, term = fp_exp(e > top ? 0.0 : e - top);
         sum = sum * factor + term;
-        worst = worst * factor + term * (slip + FP_U * 2.0 * (order - k + 4.0));
+        worst = worst * factor + term * (slip + FP_U * 5.0 * (order - k + 4.0));
         top = e > top ? e : top;
         largest = fp_max(largest, slip);
     }
     const double relative = worst / sum;
     if (top > 600.0) {
         *value = top + fp_log(sum);
-        *error = relative < 1e-3 ? 1.01 * relative : largest + 4.0 * FP_U * (order + 4.0);
+        *error = relative < 1e-3 ? 1.01 * relative : largest + 6.0 * FP_U * (order + 4.0);
         *error += 4.0 * FP_U * (fabs(top) + fabs(*value)) + 1e-260;
     } else {
         const double x = fp_exp(top) * sum;
         *value = fp_log1p(x);
-        *error = (1.01 * relative + FP_U * (4.0 + 2.0 * fabs(top))) * (x / (1.0 + x)) + 4.0 * FP_U * *value + 1e-305;
+        *error = (1.01 * relative + FP_U * (4.0 + 2.0 * fabs(top))) * (x / (1.0 + x)) + 6.0 * FP_U * *value + 1e-305;
     }
     return top > 600.0 ? isfinite(*error) : relative < 1e-3;
 }

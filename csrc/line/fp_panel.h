@@ -23,7 +23,8 @@
  * from e_i - e_r = c_i - c_r - (t_i - t_r)(t_i + t_r) / 2, t_i - t_r = (m_r - m_i) / s_i + (x - m_r)(s_r - s_i) / (s_i
  * s_r).
  */
-/* bounds: tested by enclosures/test_integrals - rounding of the disc bound kappa */
+/* bounds: proved - rounding of bounds of components on a panel, and of their ratios: docs/proofs/quadrature.md,
+ * theorem 4.11; the sum of the terms of kappa is rounded in fp_quadrature_loops.h */
 #ifndef FP_PANEL_H
 #define FP_PANEL_H
 
@@ -185,7 +186,7 @@ static inline int fp_select_components(const fp_gaussian_mixture *law, const int
     const double level = floor > 10.0 * FP_TAIL_LEVEL ? floor - FP_DROP_LEVEL : -INFINITY;
     for (int j = 0; j < n; j++) {
         const int i = from[j];
-        double near = fabs(fp_distance(law, i, origin, x0)) - h;
+        double near = fabs(fp_distance(law, i, origin, x0)) * (1.0 - 1e-15) - h;
         near = near > 0.0 ? near * law->is[i] : 0.0;
         const double e = law->c[i] - 0.5 * near * near, log_weight = unweighted ? fp_log(law->w[i]) : 0.0;
         if (e - log_weight >= level
@@ -198,7 +199,7 @@ static inline int fp_select_components(const fp_gaussian_mixture *law, const int
         }
     }
     top = top > -1e300 ? top : -1e300;
-    *upper = top + fp_log((double)count) + (1e-11 + 2e-14 * fabs(top)); /* c is below 3000, e and t^2 / 2 err by 12 u */
+    *upper = top + fp_log((double)count) + (1e-11 + 2e-14 * fabs(top));
     *lower = floor - (1e-11 + 2e-14 * fabs(floor));
     return count;
 }

@@ -1,12 +1,12 @@
 /* The log-likelihood ratio, its local analysis and the two distribution functions at eight points at once, one to a
  * lane; included once per instruction set. What a lane holds does not depend on the others. */
-/* bounds: tested by enclosures/test_hockey_stick - errors of L, its derivatives and the tails, counted to first order
- * in the roundings */
+/* bounds: proved - errors of L, its derivatives and remainders, and of the tails: docs/proofs/monotone_pieces.md,
+ * theorems 3.8 to 3.10 and 3.13 */
 
 /* As fp_moments, for eight points. */
 typedef struct {
-    double log[FP_LANES], error[FP_LANES], score[FP_LANES], score_error[FP_LANES], rate[FP_LANES], spread[FP_LANES],
-        spread_error[FP_LANES], peak[FP_LANES], mass[FP_LANES];
+    double log[FP_LANES], error[FP_LANES], score[FP_LANES], score_error[FP_LANES], rate[FP_LANES], rate_error[FP_LANES],
+        spread[FP_LANES], spread_error[FP_LANES], peak[FP_LANES], mass[FP_LANES], doubt[FP_LANES];
 } FP_NAME(fp_point_moments);
 
 /* L, its error, L' and its error, log q (without sqrt(2 pi)) and its error, and the largest |g_i| of both sides, at eight
@@ -56,6 +56,7 @@ static void FP_NAME(fp_log_density_at_points)(const fp_mixture *side, const doub
     for (int k = 0; k < FP_LANES; ++k) {
         const double base = 4.0 + fabs(peak[k]), shift = moment[k] / mass[k];
         out->peak[k] = peak[k];
+        out->doubt[k] = FP_NAME(fp_doubt)(peak[k]);
         out->mass[k] = mass[k];
         out->log[k] = peak[k] + fp_log(mass[k]);
         out->score[k] = centre[k] + shift;
@@ -63,17 +64,22 @@ static void FP_NAME(fp_log_density_at_points)(const fp_mixture *side, const doub
         /* by the errors of e_i, in numerator and denominator, and of g_i */
         out->score_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / mass[k]
                                   * (base * distance[k] + loaded[k] + size[k] + fabs(shift) * (base * mass[k] + load[k]))
-                              + FP_ROUND * (fabs(centre[k]) + fabs(shift));
+                              + FP_ROUND * (fabs(centre[k]) + fabs(shift)) + 1e-300 * side->steepest;
+        double unused[2];
+        if (out->doubt[k] > FP_DOUBTFUL)
+            FP_NAME(fp_doubtful_errors)(side, x[k], h + k, FP_LANES, out->doubt[k], out->score[k], 0.0, 0.0,
+                                        &out->score_error[k], &unused[0], &unused[1]);
     }
 }
 
 /* The second-order part of the local analysis, from what fp_log_density_at_points left. */
-static void FP_NAME(fp_curvature_at_points)(const fp_mixture *side, const double *restrict x, const double *restrict e,
-                                            FP_NAME(fp_point_moments) *restrict out)
+static void FP_NAME(fp_curvature_at_points)(const fp_mixture *side, const double *restrict x, const double *restrict h,
+                                            const double *restrict e, FP_NAME(fp_point_moments) *restrict out)
 {
-    double rate[FP_LANES], spread[FP_LANES], score_error[FP_LANES], spread_error[FP_LANES], base[FP_LANES];
+    double rate[FP_LANES], spread[FP_LANES], score_error[FP_LANES], rate_error[FP_LANES], spread_error[FP_LANES],
+        base[FP_LANES];
     for (int k = 0; k < FP_LANES; ++k)
-        rate[k] = spread[k] = score_error[k] = spread_error[k] = 0.0;
+        rate[k] = spread[k] = score_error[k] = rate_error[k] = spread_error[k] = 0.0;
     for (int i = 0; i < side->n; ++i) {
         const double precision = side->precision[i];
         const double *restrict term = e + (ptrdiff_t)FP_LANES * i;
@@ -93,15 +99,24 @@ static void FP_NAME(fp_curvature_at_points)(const fp_mixture *side, const double
             const double eta = base[k] + z * z + own, off = fabs(away), wide = fabs(g);
             spread[k] += term[k] * square;
             score_error[k] += term[k] * (eta * off + wide);
+            rate_error[k] += term[k] * (eta * fabs(precision - rate[k]) + precision + rate[k]);
             spread_error[k] += term[k] * (eta * (square + precision + rate[k]) + (wide + fabs(out->score[k])) * off);
         }
     }
     for (int k = 0; k < FP_LANES; ++k) {
         out->rate[k] = rate[k];
         out->spread[k] = spread[k] / out->mass[k];
-        out->spread_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * spread_error[k];
+        out->rate_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * rate_error[k]
+                             + 1e-300 * side->steepest * side->steepest;
         out->score_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * score_error[k]
-                              + FP_ROUND * fabs(out->score[k]); /* sharper, since the score is known */
+                              + FP_ROUND * fabs(out->score[k]) + 1e-300 * side->steepest; /* sharper, by the score */
+        out->spread_error[k] = (2.0 * FP_ROUND + 2.3e-16 * side->n) / out->mass[k] * spread_error[k]
+                               + out->error[k] * out->spread[k] + out->score_error[k] * out->score_error[k]
+                               + 1e-300 * side->steepest * side->steepest;
+        if (out->doubt[k] > FP_DOUBTFUL)
+            FP_NAME(fp_doubtful_errors)(side, x[k], h + k, FP_LANES, out->doubt[k], out->score[k], rate[k],
+                                        out->spread[k], &out->score_error[k], &out->rate_error[k],
+                                        &out->spread_error[k]);
     }
 }
 
@@ -110,23 +125,26 @@ static void FP_NAME(fp_remainder_at_points)(const fp_mixture *side, const double
                                             const FP_NAME(fp_point_moments) *restrict at,
                                             const double *restrict radius, double *restrict bound)
 {
-    double sum[FP_LANES];
-    for (int k = 0; k < FP_LANES; ++k)
+    double sum[FP_LANES], reach[FP_LANES], half[FP_LANES], residue[FP_LANES], most[FP_LANES];
+    for (int k = 0; k < FP_LANES; ++k) {
         sum[k] = 0.0;
+        reach[k] = radius[k] * (1.0 + 1e-14);
+        half[k] = 0.5 * reach[k] * reach[k];
+        most[k] = fp_log(at->mass[k]) + 1e-12; /* no responsibility exceeds 1 */
+        residue[k] = FP_NAME(fp_residue)(at->score_error[k], at->rate_error[k], reach[k], half[k]);
+    }
     for (int i = 0; i < side->n; ++i) {
         const double mean = side->mean[i], inverse = side->inverse[i], precision = side->precision[i];
         const double *restrict row = h + (ptrdiff_t)FP_LANES * i;
         for (int k = 0; k < FP_LANES; ++k) {
-            const double g = -((x[k] - mean) * inverse) * inverse, half = 0.5 * radius[k] * radius[k];
-            const double grow = fabs(g - at->score[k]) * radius[k] + fabs(precision - at->rate[k]) * half;
-            sum[k] += (0.5 * grow * grow) * fp_exp(row[k] + grow);
+            const double g = -((x[k] - mean) * inverse) * inverse;
+            const double grow = fabs(g - at->score[k]) * reach[k] + fabs(precision - at->rate[k]) * half[k] + residue[k];
+            const double share = row[k] * (1.0 - 2e-15) + 2.0 * at->doubt[k];
+            sum[k] += (0.5 * grow * grow) * (fp_exp((share < most[k] ? share : most[k]) + grow) + 1e-323);
         }
     }
-    for (int k = 0; k < FP_LANES; ++k) {
-        const double residue = at->score_error[k] * radius[k]
-                               + FP_ROUND * at->rate[k] * (0.5 * radius[k] * radius[k]) * (side->n + 8);
-        bound[k] = sum[k] / at->mass[k] * (1.0 + 1e-6) + residue * residue;
-    }
+    for (int k = 0; k < FP_LANES; ++k)
+        bound[k] = sum[k] / at->mass[k] * (1.0 + 1e-6);
 }
 
 /* L and L' at eight points. */
@@ -207,9 +225,9 @@ static void FP_NAME(fp_log_ratio_on_discs)(const fp_log_ratio *r, const double *
     int open = count;
     fp_stop_requested(r->stop, 3 * FP_LANES * (r->np + r->nq));
     FP_NAME(fp_log_density_at_points)(&r->p, x, hp, e, steepest, &p);
-    FP_NAME(fp_curvature_at_points)(&r->p, x, e, &p);
+    FP_NAME(fp_curvature_at_points)(&r->p, x, hp, e, &p);
     FP_NAME(fp_log_density_at_points)(&r->q, x, hq, e, steepest, &q);
-    FP_NAME(fp_curvature_at_points)(&r->q, x, e, &q);
+    FP_NAME(fp_curvature_at_points)(&r->q, x, hq, e, &q);
     for (int k = 0; k < FP_LANES; ++k) {
         double spread = p.spread[k] > q.spread[k] ? p.spread[k] : q.spread[k], slope = p.score[k] - q.score[k];
         radius[k] = first_radius[k] * first_radius[k] * spread > 0.36 ? 0.6 / sqrt(spread) : first_radius[k];
@@ -269,7 +287,7 @@ static void FP_NAME(fp_tails_at_points)(const fp_mixture *side, const double *re
     for (int k = 0; k < FP_LANES; ++k) {
         out->high[k] = high[k];
         out->low[k] = low[k];
-        out->error[k] = error[k] * (FP_NORMAL_TAIL_ERROR * 1.01);
+        out->error[k] = error[k] * (FP_NORMAL_TAIL_ERROR * 1.01 + 0x1p-64 * (side->n + 4)); /* and what `low` rounds */
         out->count[k] = count[k];
     }
 }

@@ -58,7 +58,9 @@ static void FP_NAME(fp_local_nodes)(const fp_local_mixture *side, const double *
     const double *restrict dm = side->dm, *restrict scale = side->is, *restrict c = side->c, *restrict ce = side->ce;
     const double l0 = side->l0, square_error = side->square_error, alpha = side->alpha, half_beta = 0.5 * side->beta;
     const int far = side->base != 0.0;
-    const double fixed = 8.0 + (side->n < 32 ? side->n : 32 + side->n / 32) + fp_log((double)side->n);
+    /* bound: proved - the roundings at a node: docs/proofs/quadrature.md, theorem 4.8 */
+    const double node_error = square_error > 5.0 ? 4.0 : 2.0;
+    const double fixed = 13.0 + (side->n < 32 ? side->n : 32 + side->n / 32) + 3.0 * fp_log((double)side->n);
     for (int b = 0; b < n; b += FP_LANES) {
         double guess[FP_LANES], sum[FP_LANES] = {0}, error[FP_LANES] = {0};
         FP_LANE_LOOP(k)
@@ -76,7 +78,7 @@ static void FP_NAME(fp_local_nodes)(const fp_local_mixture *side, const double *
                     const double t = fabs(dm[j] + d[b + k]) * scale[j];
                     const double x = fp_exp_down((c[j] - 0.5 * t * t) - guess[k]);
                     part[k] += x;
-                    error[k] += x * ((square_error * t + scale[j]) * t + ce[j]);
+                    error[k] += x * ((square_error * t + node_error * scale[j]) * t + ce[j]);
                 }
             FP_LANE_LOOP(k)
                 sum[k] += part[k];

@@ -72,7 +72,7 @@ static inline int fp_gaussian_mixture_build(fp_gaussian_mixture *law, int n, con
         law->s[i] = s[i];
         law->is[i] = 1.0 / s[i];
         law->c[i] = (log_w - log_s) - FP_LOG_SQRT_2PI;
-        law->ce[i] = 2.0 + 3.0 * (fabs(log_w) + fabs(log_s)) + fabs(law->c[i]);
+        law->ce[i] = 2.0 + 3.0 * (fabs(log_w) + fabs(log_s)) + 2.0 * fabs(law->c[i]);
         law->largest_mean = fp_max(law->largest_mean, fabs(m[i]));
         law->largest_sigma = fp_max(law->largest_sigma, s[i]);
         law->smallest_sigma = s[i] < law->smallest_sigma ? s[i] : law->smallest_sigma;
@@ -259,7 +259,7 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
 /* Where one input r has nearly all of the prior and of q, delta = (q - N_r) / N_r is at most D = sum over the others of
  * pi_j (|N_j / N_r| + 1) on the ellipse, and its term |pi_r N_r (delta - log(1 + delta))| at most D^2 |q| / (2 (1 -
  * D)^2), 2 D^2 |q| for D <= 1/2: the integrand is as small as the prior of the others. */
-static inline double fp_log_modulus_information(fp_integral *w, double log_q, double radius, double lost)
+static inline double fp_log_modulus_information(fp_integral *w, double log_q, double radius, double lost, double slip)
 {
     const fp_local_mixture *side = &w->side_q;
     double sum = 1.0, small = 0.0, others = 2.0 * lost, distance = lost;
@@ -273,7 +273,7 @@ static inline double fp_log_modulus_information(fp_integral *w, double log_q, do
                 continue;
             const double g = (side->slope[j] + side->curvature[j] * radius) * radius;
             const double log_rho = side->log_r[j] - fp_log(w->prior[j]);
-            const double size = fabs(log_rho) + g + side->lambda + 1e-14, weight = fp_exp(side->log_r[j] + g);
+            const double size = fabs(log_rho) + g + side->lambda + slip, weight = fp_exp(side->log_r[j] + g);
             distance += fp_exp(side->log_r[j] - side->log_r[largest] + g + g_r) + w->prior[j];
             others += weight * (size + 1.0) + 2.0 * w->prior[j];
         }
@@ -284,7 +284,7 @@ static inline double fp_log_modulus_information(fp_integral *w, double log_q, do
     for (int j = 0; j < side->n; j++) {
         const double g = (side->slope[j] + side->curvature[j] * radius) * radius;
         const double log_rho = side->log_r[j] - fp_log(w->prior[j]);
-        const double size = fabs(log_rho) + g + side->lambda + 1e-14, weight = fp_exp(side->log_r[j] + g);
+        const double size = fabs(log_rho) + g + side->lambda + slip, weight = fp_exp(side->log_r[j] + g);
         sum += weight * (size + 1.0);
         small += w->prior[j] * size * size * fp_exp(2.0 * (size < 1.0 ? size : 1.0));
         tiny &= size < 1.0;
@@ -310,22 +310,26 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
         const double change = (fabs(s->alpha) + fabs(s->beta) * x) * x; /* of log p, to a factor of two */
         if (!(change < 1e300 && s->l0 > -INFINITY)) /* the maximum below would be NaN, which fp_max may drop */
             return INFINITY;
-        rounding[k] = 4e-15 * (fabs(s->l0) + change);
+        double of_c = 0.0;
+        for (int j = 0; j < s->n; j++)
+            of_c = fp_max(of_c, s->ce[j]);
+        rounding[k] = 4e-15 * (fabs(s->l0) + change) + FP_U * of_c;
         log_m[k] = s->l0 + fp_quadratic_maximum(s->alpha, s->beta, x, y) + s->kappa + rounding[k]; /* log1p(x) <= x */
     }
     const fp_local_mixture *p = &w->side_p, *q = &w->side_q;
     if (kind == FP_MASS_P || kind == FP_MASS_Q)
         return log_m[kind == FP_MASS_Q] + fp_log(fabs(b));
     const double slope = p->alpha - q->alpha, curvature = p->beta - q->beta, l0 = p->l0 - q->l0, a = 1.0 + b;
-    const double size = fabs(l0) + (fabs(slope) + 0.5 * fabs(curvature) * x) * x + p->lambda + q->lambda + 1e-14;
+    const double slip = 1e-14 + rounding[0] + rounding[1];
+    const double size = fabs(l0) + (fabs(slope) + 0.5 * fabs(curvature) * x) * x + p->lambda + q->lambda + slip;
     if (kind == FP_KL)
         return fp_log_modulus_kl(log_m[0], log_m[1], size);
     if (kind == FP_ENTROPY)
         return log_m[0] + fp_log(fabs(p->l0) + (fabs(p->alpha) + 0.5 * p->beta * x) * x + p->lambda);
     if (kind == FP_INFORMATION)
-        return fp_log_modulus_information(w, q->l0 + fp_quadratic_maximum(q->alpha, q->beta, x, y), x, lost);
+        return fp_log_modulus_information(w, q->l0 + fp_quadratic_maximum(q->alpha, q->beta, x, y), x, lost, slip);
     if (kind == FP_JS)
-        return fp_log_modulus_js(p, q, log_m[0], log_m[1], (fabs(slope) + 0.5 * fabs(curvature) * x) * x);
+        return fp_log_modulus_js(p, q, log_m[0], log_m[1], (fabs(slope) + 0.5 * fabs(curvature) * x) * x, slip);
     const double phi = p->l0 + b * l0 + fp_quadratic_maximum(p->alpha + b * slope, p->beta + b * curvature, x, y)
                        + a * fp_log1p(p->kappa) + (b > 0.0 ? b * q->lambda : -b * fp_log1p(q->kappa))
                        + a * rounding[0] + fabs(b) * rounding[1];

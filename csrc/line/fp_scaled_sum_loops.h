@@ -1,6 +1,6 @@
 /* Sums of double-doubles times powers of two, with every rounding bounded; included once per instruction set. */
-/* bounds: tested by enclosures/test_hockey_stick - rounding of the sum, of the loss and of results that are
- * subnormal */
+/* bounds: proved - rounding of the sum, of the loss and of results that are subnormal:
+ * docs/proofs/monotone_pieces.md, theorem 3.13 */
 
 /* A sum of double-doubles times powers of two, with an error bound in the same scale. */
 typedef struct {
@@ -33,6 +33,13 @@ static void FP_NAME(fp_scaled_sum_add)(FP_NAME(fp_scaled_sum) *s, fp_dd term, do
     s->error += fp_dd_ldexp(fp_dd_set(error), down).hi + 0x1p-104 * fabs(s->sum.hi) + 0x1p-900;
 }
 
+/* log x + base, moved by what its roundings may be; -infinity for x = 0. */
+static double FP_NAME(fp_log_moved)(double x, double base, double direction)
+{
+    const double log_x = log(x);
+    return x > 0.0 ? log_x + base + direction * (FP_ROUND * (fabs(log_x) + fabs(base))) : -INFINITY;
+}
+
 /* Write the sum as a bracket whose upper end is `loss_sum` e^loss_log higher; `lossy` says whether there is a loss. */
 static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy, double loss_log, double loss_sum,
                                            fp_bracket *out)
@@ -41,8 +48,9 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
         *out = (fp_bracket){0.0, 0.0, 0.0, -INFINITY, -INFINITY, -INFINITY};
         return;
     }
+    const double lifted = loss_log + 3e-14 * fabs(loss_log); /* also for the rounding of base */
     if (lossy) { /* choose a unit in which the loss does not overflow */
-        double exponent = loss_log / FP_LN2;
+        double exponent = lifted / FP_LN2;
         int64_t least = exponent > -0x1p60 ? (int64_t)exponent : -(int64_t)0x1p60;
         if (s->empty || s->exponent < least - 500) {
             int64_t down = s->empty ? 0 : s->exponent - least;
@@ -53,9 +61,10 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
     }
     double loss = 0.0, base = (double)s->exponent * FP_LN2;
     if (lossy)
-        loss = loss_sum * (1.0 + 1e-9) * exp(loss_log - base) * (1.0 + 1e-14 * (fabs(loss_log) + fabs(base)));
+        loss = loss_sum * (1.0 + 1e-9) * exp(lifted - base);
     double value = s->sum.hi > 0.0 ? s->sum.hi : 0.0, error = s->error * (1.0 + 1e-9) + 0x1p-900;
-    double step = error + 0x1p-53 * value, lower = s->sum.hi - step, upper = s->sum.hi + step + loss;
+    double step = error + 0x1.01p-52 * value; /* the low part of the sum, and the rounding of the ends */
+    double lower = s->sum.hi - step, upper = s->sum.hi + step + loss;
     lower = lower > 0.0 ? lower : 0.0;
     upper = upper > value ? upper : value;
     int k = s->exponent < -100000 ? -100000 : s->exponent > 100000 ? 100000 : (int)s->exponent;
@@ -70,8 +79,8 @@ static void FP_NAME(fp_scaled_sum_bracket)(FP_NAME(fp_scaled_sum) * s, int lossy
         out->log_upper = out->log_value + (error + loss) / value * 1.01;
     } else {
         out->log_value = log(value) + base;
-        out->log_lower = log(lower) + base;
-        out->log_upper = log(upper) + base;
+        out->log_lower = FP_NAME(fp_log_moved)(lower, base, -1.0);
+        out->log_upper = FP_NAME(fp_log_moved)(upper, base, 1.0);
     }
 }
 

@@ -114,7 +114,7 @@ class GaussianMechanism(ValueObject):
     ) -> GaussianMechanism:
         """As ``calibrated``, from the natural logarithm of delta: a finite number below 0.
 
-        sigma exceeds the least one by at most a relative 1e-13 + 4e-15 |log_delta|.
+        sigma exceeds the least one by at most a relative 1e-13 + 5e-15 |log_delta|.
 
         Examples
         --------
@@ -213,7 +213,7 @@ class GaussianMechanism(ValueObject):
 
         Notes
         -----
-        **Accuracy**: the bounds differ by a relative 1e-13 or by what a change of 2e-14 in delta does (in 1 - delta
+        **Accuracy**: the bounds differ by a relative 1e-13 or by what a change of 8e-14 in delta does (in 1 - delta
         above 1/2), plus the rounding of sensitivity / (2 sigma). Proved against ball arithmetic in
         tests/kernels/test_gaussian_inverse.py.
 

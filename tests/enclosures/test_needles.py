@@ -75,6 +75,16 @@ def test_a_wide_component_within_a_needle(p, q, epsilon):
     assert relative_width(p, q, epsilon) <= 1e-9
 
 
+@pytest.mark.parametrize("needle", [1e-7, 1e-9])
+def test_components_far_from_each_other_are_resolved(needle):
+    """Between needles the terms of a density are known to factors alone; its slope is that of the nearest one."""
+    wide, narrow = ([1.0], [0.1], [1.0]), (5 * [0.2], [-1.1, -0.2, 0.3, 0.7, 1.9], 5 * [needle])
+    for p, q in ((wide, narrow), (narrow, wide)):
+        value = hockey_stick_divergence(law(p), law(q), 0.5)
+        assert value.upper - value.lower <= 1e-12 * value.upper
+        assert "budget" not in value.method
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_needles_against_ball_arithmetic(kind):

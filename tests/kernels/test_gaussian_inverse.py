@@ -11,8 +11,8 @@ from oracles import gaussian_mechanism as oracle
 from sizes import few_or_all
 
 NEAR = 1e-13  # relative, in epsilon or sigma
-PERTURBED = 2e-14  # relative, in delta, or in 1 - delta above 1/2
-LOGS = (4e-14, 4e-15)  # the same for log_delta: absolute, and relative to |log_delta|
+PERTURBED = 8e-14  # relative, in delta, or in 1 - delta above 1/2
+LOGS = (8e-14, 5e-15)  # the same for log_delta: absolute, and relative to |log_delta|
 
 
 def targets(rng, n):
