@@ -135,7 +135,7 @@ DECLARED: list[Conversion] = []  # every conversion of the modules that are load
 
 # The accuracy in the docstring of a conversion that states no other.
 _ACCURACY = (
-    "**Accuracy**: 1e-14 relative, where the bounds are not wider, against mpmath\n"
+    "**Accuracy**: 2e-14 relative, where the bounds are not wider, against mpmath\n"
     "(tests/enclosures/test_conversions_values.py)."
 )
 # The errors in the docstring of a conversion that states no other.
