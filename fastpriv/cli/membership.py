@@ -75,8 +75,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
     panel, references, drawn = _people(args)
-    prior = _prior(args, panel.n_people)
-    size = panel.n_people * args.probability if args.probability is not None else _members(args, panel.n_people)
+    prior, size = _prior_and_size(args, panel.n_people)
     defences = _defences(args, panel.n_attributes, size)
     if out is not None:  # before the work, not after it
         writable_directory(out)
@@ -163,16 +162,14 @@ def _sentence(
     return f"Data: {name}: {pool}; {others}; {chosen}."
 
 
-def _members(args: argparse.Namespace, people: int) -> int:
-    return people // 2 if args.members is None else int(args.members)
-
-
-def _prior(args: argparse.Namespace, people: int) -> MembershipPrior:
+def _prior_and_size(args: argparse.Namespace, people: int) -> tuple[MembershipPrior, float]:
+    """The prior, and how many members it has on average."""
     from ..studies.membership.priors import BernoulliMembership, FixedSizeMembership
 
     if args.probability is not None:
-        return BernoulliMembership(args.probability)
-    return FixedSizeMembership(_members(args, people))
+        return BernoulliMembership(args.probability), people * args.probability
+    members = people // 2 if args.members is None else int(args.members)
+    return FixedSizeMembership(members), members
 
 
 def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[str, Noise]:

@@ -138,6 +138,15 @@ def print_result(args: argparse.Namespace, result: Any, text: str, written: Sequ
             print_text("\nWritten: " + ", ".join(map(str, written)) + "\n")
 
 
+def print_answer(args: argparse.Namespace, content: Any, text: str) -> int:
+    """Print the content as JSON with --json, else the text; return the exit code."""
+    if args.json:
+        print_json(content)
+    else:
+        print_text(text)
+    return 0
+
+
 def print_json(content: Any) -> None:
     """Write plain types as JSON to standard output."""
     import json
