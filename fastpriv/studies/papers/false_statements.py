@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -222,13 +222,13 @@ def _theorem_5_identity() -> Game:
     """Two attributes of four people, released one by one without noise, and together."""
     panel, prior = Panel([[1, 1], [1, 0], [0, 1], [1, 1]]), BernoulliMembership(0.5)
     each = [FrequencyRelease(panel, prior, NoNoise(), attributes=[j]) for j in (0, 1)]
-    joint = _without_noise(CombinedReleases(each))
-    alone = [_without_noise(CombinedReleases([item])) for item in each]
-    total_correlation = alone[0].output + alone[1].output - joint.output
-    parts = alone[0].risk + alone[1].risk
+    joint_risk, joint_output = _without_noise(CombinedReleases(each))
+    risks, outputs = zip(*(_without_noise(CombinedReleases([item])) for item in each), strict=True)
+    total_correlation = sum(outputs) - joint_output
+    parts = sum(risks)
     # the releases are functions of b: given it, their total correlation is 0
     right = parts - float(prior.entropy(4).value) + total_correlation
-    return (_nats(joint.risk), ">=", _nats(parts)), (_nats(joint.risk), "=", _nats(right))
+    return (_nats(joint_risk), ">=", _nats(parts)), (_nats(joint_risk), "=", _nats(right))
 
 
 def _theorem_5_bound() -> Game:
@@ -317,23 +317,14 @@ def _theorem_12_profile_to_risk() -> Game:
     return (more, ">=", less), (less, ">=", more), {"excess": rounded_up(excess, 2)}
 
 
-class _NoiselessRelease(NamedTuple):
-    """Joint risk H(B | X) and entropy H(X) of releases without noise."""
-
-    risk: float
-    output: float
-
-
-def _without_noise(model: CombinedReleases) -> _NoiselessRelease:
-    """Both, by the posterior of every release that can happen."""
+def _without_noise(model: CombinedReleases) -> tuple[float, float]:
+    """Joint risk H(B | X) and entropy H(X) of releases without noise, by the posterior of every possible release."""
     b, logs = all_memberships(model.prior, model.n_people)
     chance = np.exp(logs)
     posterior = membership_posterior(model, [release.frequencies(b) for release in model.releases])
     evidence = posterior.log_evidence
     assert evidence is not None
-    return _NoiselessRelease(
-        float(chance @ np.asarray(_entropy_of(posterior).value)), -float(chance @ np.asarray(evidence.value))
-    )
+    return float(chance @ np.asarray(_entropy_of(posterior).value)), -float(chance @ np.asarray(evidence.value))
 
 
 def _entropy_of(posterior: MembershipPosterior) -> Estimate:
