@@ -164,27 +164,25 @@ def _quantities() -> dict[str, SweepQuantity]:
                 quantity = _public_quantity(f"{room}.{name}", function)
                 if quantity is not None:
                     result[quantity.name] = quantity
-    curves: tuple[tuple[str, Callable[..., Estimate], tuple[str, ...], tuple[str, ...]], ...] = (
-        ("gaussian_delta", _gaussian_delta, ("sigma", "epsilon"), ("sensitivity",)),
-        ("sampled_gaussian_delta", _sampled_gaussian_delta, ("sigma", "rate", "epsilon"), ("direction",)),
-        # The former name, with its parameter: the cells of stores have it in their keys.
-        ("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ("direction",)),
-    )
-    for name, curve, required, optional in curves:
-        result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
     from .. import composition
 
-    cell, words = ("sigma", "rate", "count"), frozenset({"bounds"})
-    for name, function, target in (
-        ("composed_delta", composition.composed_delta, "epsilon"),
-        ("composed_epsilon", composition.composed_epsilon, "delta"),
-    ):
-        result[name] = SweepQuantity(name, function, (*cell, target), ("bounds",), words, (), batch=_SLOW_CELLS)
-    # Cell by cell: a search starts from what its neighbour ends with.
-    targets = ("rate", "count", "epsilon", "delta")
-    least_sigma = composition.least_sampled_sigma
-    result["least_sigma"] = SweepQuantity("least_sigma", least_sigma, targets, ("rtol",), frozenset())
-    return result
+    direction, bounds = frozenset({"direction"}), frozenset({"bounds"})
+    further = (
+        SweepQuantity("gaussian_delta", _gaussian_delta, ("sigma", "epsilon"), ("sensitivity",), direction, ()),
+        SweepQuantity("sampled_gaussian_delta", _sampled_gaussian_delta, ("sigma", "rate", "epsilon"), ("direction",),
+                      direction, ()),
+        # The former name, with its parameter: the cells of stores have it in their keys.
+        SweepQuantity("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "q", "epsilon"),
+                      ("direction",), direction, ()),
+        SweepQuantity("composed_delta", composition.composed_delta, ("sigma", "rate", "count", "epsilon"),
+                      ("bounds",), bounds, (), batch=_SLOW_CELLS),
+        SweepQuantity("composed_epsilon", composition.composed_epsilon, ("sigma", "rate", "count", "delta"),
+                      ("bounds",), bounds, (), batch=_SLOW_CELLS),
+        # Cell by cell: a search starts from what its neighbour ends with.
+        SweepQuantity("least_sigma", composition.least_sampled_sigma, ("rate", "count", "epsilon", "delta"), ("rtol",),
+                      frozenset()),
+    )
+    return result | {quantity.name: quantity for quantity in further}
 
 
 def _public_quantity(name: str, function: Callable[..., Any]) -> SweepQuantity | None:

@@ -86,10 +86,8 @@ def _of_values(name: str, noise: str, build: Callable[[float, SecretDistribution
 
 
 def _of_integers(name: str, noise: str, build: Callable[[int, float], Any]) -> MechanismFamily:
-    def build_with_step(level: float, sensitivity: float, secret: SecretDistribution) -> Any:
-        return build(secret.inputs, level * secret.step / sensitivity)
-
-    return MechanismFamily(name, noise, "level", "integers", build_with_step)
+    return MechanismFamily(name, noise, "level", "integers", lambda level, sensitivity, secret: build(
+        secret.inputs, level * secret.step / sensitivity))
 
 
 # The families of mechanisms that an assessment knows, by their names.

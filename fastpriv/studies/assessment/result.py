@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -31,7 +31,8 @@ from .verdict import value_risk
 _NUMBERS = ("sigma", "level", "epsilon", "value", "lower", "upper")  # columns of numbers
 # Columns of the tidy table, in order.
 COLUMNS = ("column", "mechanism", "quantity", *_NUMBERS, "kind", "unit", "method")
-FORMATS = ("csv", "parquet", "json", "html")  # file formats in which ``save`` writes a result
+Format = Literal["csv", "parquet", "json", "html"]  # file formats in which ``save`` writes a result
+_FORMATS: tuple[Format, ...] = get_args(Format)
 SensitivitySource = Literal["given", "data", "distribution", "none"]
 # What JSON and Parquet say of each source.
 _SENSITIVITY_TEXTS = {
@@ -96,19 +97,15 @@ class _Report(Table):
         write_picture(target, self.plot(), dots)
 
     def save(
-        self,
-        directory: str | os.PathLike[str],
-        *,
-        formats: tuple[Literal["csv", "parquet", "json", "html"], ...] = ("csv", "parquet", "json", "html"),
-        figure: Literal["png", "svg", "pdf"] | None = "png",
-        ran: Mapping[str, str] | None = None,
+        self, directory: str | os.PathLike[str], *, formats: tuple[Format, ...] = _FORMATS,
+        figure: Literal["png", "svg", "pdf"] | None = "png", ran: Mapping[str, str] | None = None,
     ) -> list[Path]:
         """Write ``assessment.<format>`` for each format, and the figure; return the paths.
 
         The HTML page is written last, and links to the other files; it says what ``ran``, by name.
         """
         for name in validate.sequence("formats", formats, "formats"):
-            validate.choice("formats", name, FORMATS)
+            validate.choice("formats", name, _FORMATS)
         if figure is not None:
             validate.choice("figure", figure, PICTURES)
         if not isinstance(ran, (Mapping, type(None))):

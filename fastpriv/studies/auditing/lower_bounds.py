@@ -36,7 +36,7 @@ _METHODS = {  # ``method`` of the Estimate
 # bound: proved - docs/proofs/roundings.md, 13.7: rounding of a parameter of rates, relative to it and to 1
 _ROUNDING = 1e-11
 _LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
-_HALVED = 0.5  # the confidence of ``value``
+HALVED = 0.5  # the confidence of ``value``
 _LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines above a curve: its slopes change by 3 %
 # bound: proved - an exponential, a product and two differences of numbers up to 1
 _LINE_ERROR = 8 * UNIT_ROUNDOFF
@@ -399,6 +399,6 @@ def _lower_bounds(
 ) -> Estimate:
     """The bounds of each audit at this level, and at confidence 1/2, of what ``_rows`` returned."""
     rows, index, shape = distinct
-    lower, halved = (bounds(rows, form, 1.0 - side)[index].reshape(shape) for side in (level, _HALVED))
+    lower, halved = (bounds(rows, form, 1.0 - side)[index].reshape(shape) for side in (level, HALVED))
     upper = np.full_like(lower, 1.0 if unit == "probability" else np.inf)
     return estimate_around(np.maximum(lower, halved), lower, upper, unit, _METHODS[form], level)

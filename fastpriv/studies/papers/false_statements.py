@@ -36,7 +36,7 @@ from .texts import texts_of
 #    such sums: 64 + 3 + 5 roundings, doubled
 _SUM_ERROR = 256 * UNIT_ROUNDOFF
 _SEEDS = 1000  # releases of the generator that are attacked
-_PRIORS = np.linspace(0.01, 0.99, 99)  # of the channels of theorem 12
+_PRIORS = np.array([(1 - q, q) for q in np.linspace(0.01, 0.99, 99)])  # of the channels of theorem 12
 
 Sides = tuple[Estimate, str, Estimate]  # of a relation
 # Sides of the printed statement and of its right form in a game, and numbers that the texts name.
@@ -298,7 +298,7 @@ def _proposition_10() -> Game:
 def _theorem_12_risk_to_profile() -> Game:
     """A binary symmetric channel that tells less than an erasure channel under every prior, but not at epsilon = 0."""
     symmetric, erasure = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.6, 0.4, 0.0], [0.0, 0.4, 0.6]])
-    more = min(_information(q, erasure) - _information(q, symmetric) for q in _PRIORS)
+    more = min(_mutual_information(prior, erasure) - _mutual_information(prior, symmetric) for prior in _PRIORS)
     result = compare_mechanisms(tuple(symmetric), tuple(erasure))
     first = next(example for example in result.counterexamples if example.less_private == "first")
     printed, right = (first.delta_1, "<=", first.delta_2), (first.advantage_1, ">=", first.advantage_2)
@@ -340,10 +340,6 @@ def _entropy(p: FloatArray) -> float:
 def _mutual_information(prior: FloatArray, rows: FloatArray) -> float:
     joint = prior[:, None] * rows
     return _entropy(joint.sum(axis=0)) + _entropy(prior) - _entropy(joint)
-
-
-def _information(q: float, rows: FloatArray) -> float:
-    return _mutual_information(np.array([1 - q, q]), rows)
 
 
 def _marginal_ratio(rows: FloatArray) -> float:
