@@ -191,9 +191,7 @@ def read_steps(path: str | os.PathLike[str]) -> list[ComposedStep]:
 def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
     """Make a step of a kind, its parameters and ``count``, each a number or its text; None and "" are left out."""
     values = {name: value for name, value in entry.items() if value is not None and value != ""}
-    kind = values.pop("kind", None)
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {validate.shown(kind)}. Choose one of them.")
+    kind = validate.choice("kind", values.pop("kind", None), tuple(KINDS))
     count = validate.count("count", _whole(_number("count", values.pop("count", 1))), minimum=0)
     defaults = dict(KINDS[kind].parameters)
     if "base" in defaults:

@@ -160,10 +160,6 @@ class _Summary(NamedTuple):
     assumed: list[str]
     direction: str
 
-    def text(self) -> str:
-        """The first lines of the output."""
-        return "".join(f"{line}\n" for line in (f"{self.composed}; direction: {self.direction}", *self.assumed)) + "\n"
-
 
 def summary_of(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
     """What was composed, in the words of the options."""
@@ -371,7 +367,8 @@ def _print_rows(
         sys.stderr.write("".join(f"fastpriv: {line}\n" for line in summary.assumed))
         write_csv_rows(sys.stdout, _COLUMNS, (row.cells() for row in rows))
     elif rows:
-        print_text("\n".join([summary.text() + _text(rows), *_verdict(rows, summary), ""]))
+        head = f"{summary.composed}; direction: {summary.direction}"
+        print_text("\n".join([head, *summary.assumed, "", _text(rows), *_verdict(rows, summary), ""]))
     if args.figure is not None and not args.json and not args.csv:
         print_text(f"Written: {args.figure}\n")
     return 0

@@ -318,10 +318,8 @@ class Column:
 
 def open_column(table: ColumnFile, column: str | None, missing: str) -> Column:
     """Return a column of an open file."""
-    if column is not None and not isinstance(column, str):
-        raise DomainError(
-            f"column must be the name of a column; got {validate.shown(column)}. Pass it as text, as in 'age'."
-        )
+    remedy = "Pass it as text, as in 'age'."
+    validate.instance("column", column, (str, type(None)), "the name of a column", remedy)
     file = str(table.file)
     if not table.parquet:
         cells = table.cells(column)

@@ -116,10 +116,7 @@ def find_quantity(quantity: Any) -> SweepQuantity:
     """
     if callable(quantity):
         return _user_quantity(quantity)
-    if not isinstance(quantity, str):
-        raise DomainError(
-            f"quantity must be a name or a function; got {validate.shown(quantity)}. fastpriv sweep --list names all."
-        )
+    validate.instance("quantity", quantity, str, "a name or a function", "fastpriv sweep --list names all.")
     if ":" in quantity:
         return _user_quantity(_imported(quantity))
     result = _quantities()

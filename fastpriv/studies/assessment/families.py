@@ -14,7 +14,6 @@ import numpy as np
 
 from ... import calibration, mechanisms, notions
 from ...base import validate
-from ...base.errors import DomainError
 from ...base.estimate import Estimate
 from ...base.inverse import bisect
 from ...base.numerics import LOG_2
@@ -60,11 +59,8 @@ class MechanismFamily:
 
 def family_of(mechanism: str | AnyChannel) -> MechanismFamily:
     """Return a family by its name, or the family that consists of one channel."""
-    if not isinstance(mechanism, (AnyChannel, str)):
-        raise DomainError(
-            f"mechanism must be a name or a channel, or a sequence of these; got {validate.shown(mechanism)}. Wrap "
-            "rows of probabilities in fastpriv.Channel."
-        )
+    remedy = "Wrap rows of probabilities in fastpriv.Channel."
+    validate.instance("mechanism", mechanism, (AnyChannel, str), "a name or a channel, or a sequence of these", remedy)
     if isinstance(mechanism, str):
         return FAMILIES[validate.choice("mechanism", mechanism, tuple(FAMILIES))]
     text = repr(mechanism).strip("<>")

@@ -52,12 +52,8 @@ class _Report(Table):
         return hash((type(self).__name__, repr(self)))
 
     def settings(self) -> dict[str, Any]:
-        """Input, mechanisms, grid sizes and meanings, in plain types."""
-        raise NotImplementedError
-
-    def summary(self) -> str:
-        """The table that a person reads."""
-        raise NotImplementedError
+        """Input, mechanisms, grid sizes, meanings and what targets need, in plain types."""
+        return self.metadata()
 
     def plot(self) -> Any:
         """The figure, a ``matplotlib.figure.Figure``."""
@@ -67,17 +63,13 @@ class _Report(Table):
         """The columns by name, in order, with the type of their cells."""
         return {name: "number" if name in _NUMBERS else "category" for name in COLUMNS}
 
-    def metadata(self) -> dict[str, Any]:
-        """Input, settings, meanings and what targets need, as ``settings``."""
-        return self.settings()
-
     def columns(self) -> dict[str, list[Any]]:
         """The tidy table as columns."""
         return dict(zip(COLUMNS, map(list, zip(*self.rows(), strict=True)), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Settings and tidy table in plain types, as ``to_json`` writes them; infinite numbers stay floats."""
-        return self.settings() | {"table": list(self.named_rows())}
+        return self.metadata() | {"table": list(self.named_rows())}
 
     def _repr_html_(self) -> str:
         """The table of the summary, for notebooks."""
@@ -108,8 +100,7 @@ class _Report(Table):
             validate.choice("formats", name, _FORMATS)
         if figure is not None:
             validate.choice("figure", figure, PICTURES)
-        if not isinstance(ran, (Mapping, type(None))):
-            raise DomainError(f"ran must be a dict of texts; got {validate.shown(ran)}. Pass {{'command': 'mine'}}.")
+        validate.instance("ran", ran, (Mapping, type(None)), "a dict of texts", "Pass {'command': 'mine'}.")
         folder = writable_directory(validate.path("directory", directory))
         paths = []
         for kind in formats:
@@ -237,9 +228,7 @@ class Assessment(_Report):
         return self.grid
 
     def __getitem__(self, quantity: str) -> Estimate:
-        if quantity not in self.quantities:
-            raise DomainError(f"quantity must be one of {', '.join(self.quantities)}; got {quantity!r}. Choose one.")
-        grid = self.quantities[quantity]
+        grid = self.quantities[validate.choice("quantity", quantity, tuple(self.quantities))]
         kind: Any = grid.weakest_kind
         method = "; ".join(sorted(set(grid.method)))
         return Estimate(grid.value, grid.lower, grid.upper, kind=kind, unit=QUANTITIES[quantity].unit, method=method)
@@ -273,7 +262,7 @@ class Assessment(_Report):
                 for cells in zip(epsilons, *numbers, strict=True):
                     yield (self.name, mechanism, quantity, sigma, level, *cells, grid.kind[i], unit, grid.method[i])
 
-    def settings(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Input, mechanism, grid sizes, meanings and what targets need, in plain types."""
         data: dict[str, Any] = {
             "name": self.name, "source": self.source, "records": self.records, "bins": self.bins,
@@ -361,6 +350,6 @@ class Comparison(_Report):
         for assessment in self.assessments:
             yield from assessment.rows()
 
-    def settings(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """The settings of each assessment, in plain types."""
-        return {"fastpriv": VERSION, "assessments": [assessment.settings() for assessment in self.assessments]}
+        return {"fastpriv": VERSION, "assessments": [assessment.metadata() for assessment in self.assessments]}
