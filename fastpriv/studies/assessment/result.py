@@ -31,8 +31,8 @@ from .verdict import value_risk
 _NUMBERS = ("sigma", "level", "epsilon", "value", "lower", "upper")  # columns of numbers
 # Columns of the tidy table, in order.
 COLUMNS = ("column", "mechanism", "quantity", *_NUMBERS, "kind", "unit", "method")
-Format = Literal["csv", "parquet", "json", "html"]  # file formats in which ``save`` writes a result
-_FORMATS: tuple[Format, ...] = get_args(Format)
+Format = Literal["csv", "parquet", "json", "html"]
+_FORMATS: tuple[Format, ...] = get_args(Format)  # file formats in which ``save`` writes a result
 SensitivitySource = Literal["given", "data", "distribution", "none"]
 # What JSON and Parquet say of each source.
 _SENSITIVITY_TEXTS = {
