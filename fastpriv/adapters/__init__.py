@@ -8,8 +8,6 @@ Mixtures of scikit-learn and SciPy come in and go out. What another package is n
 function is called.
 """
 
-from __future__ import annotations
-
 from ..base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

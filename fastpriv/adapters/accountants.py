@@ -9,8 +9,7 @@ import numpy as np
 
 from ..base.errors import DomainError, explain_missing_package
 from ..base.estimate import Estimate
-from ..composition.compositions import Composition, compose
-from ..composition.trade_off import true_positive_rate
+from ..composition import Composition, compose, true_positive_rate
 from .event_lists import composition_from_dp_events
 
 with explain_missing_package("CertifiedAccountant", "dp_accounting", "dp-accounting"):

@@ -16,13 +16,10 @@ from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate
 from ..base.files import write_text
-from ..capacity.awgn import awgn_capacity
-from ..capacity.bac import bac_capacity
-from ..capacity.finite import channel_capacity
+from ..capacity import awgn_capacity, bac_capacity, channel_capacity
 from ..composition.compositions import Composition
 from ..distributions import GaussianMixture
-from ..divergences.hockey_stick import hockey_stick_divergence, total_variation
-from ..divergences.kl_and_renyi import jensen_shannon, kl_divergence, renyi_divergence
+from ..divergences import hockey_stick_divergence, jensen_shannon, kl_divergence, renyi_divergence, total_variation
 from ..pairs.mixture_pairs import MixturePair
 from ..pairs.protocol import DominatingPair
 from ..posteriors.bayes import posterior

@@ -22,13 +22,9 @@ from ..base.errors import DomainError
 from ..base.exact_linear_algebra import square_root_enclosure
 from ..base.inverse import bisect
 from ..base.numerics import next_above
-from ..composition.compositions import Composition, compose
-from ..composition.random_allocation import RandomAllocation
+from ..composition import Composition, RandomAllocation, compose
 from ..distributions import GaussianMixture
-from ..mechanisms.gaussian import GaussianMechanism
-from ..mechanisms.geometric import GeometricMechanism
-from ..mechanisms.laplace import LaplaceMechanism
-from ..mechanisms.subsampled_gaussian import PoissonSampledGaussian
+from ..mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism, PoissonSampledGaussian
 from ..pairs import events
 from ..pairs.discrete_pairs import DiscretePair
 from ..pairs.protocol import BoundingPairs

@@ -102,8 +102,5 @@ if importlib.util.find_spec("numpyro") is not None:
             )
         return item.mixing_distribution.probs, normal.loc, normal.scale
 
-    def _kl(p: Any, q: Any) -> Any:
-        return divergence("kl", _parts(p), _parts(q))
-
     for kinds in ((MixtureSameFamily, MixtureSameFamily), (MixtureSameFamily, Normal), (Normal, MixtureSameFamily)):
-        kl_divergence.register(*kinds)(_kl)
+        kl_divergence.register(*kinds)(lambda p, q: divergence("kl", _parts(p), _parts(q)))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.errors import DomainError, explain_missing_package
-from ..composition.compositions import Composition, compose
-from ..composition.targets import least_sigma
-from ..mechanisms.gaussian import GaussianMechanism
-from ..mechanisms.laplace import LaplaceMechanism
+from ..composition import Composition, compose, least_sigma
+from ..mechanisms import GaussianMechanism, LaplaceMechanism
 from ..pairs.sampled import PoissonSampled
 
 with explain_missing_package("fastpriv.adapters.pfl", "pfl-research", "pfl prv-accountant"):

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import explain_missing_package
-from ..composition.advantages import advantage
-from ..composition.compositions import certified_curves, compose
-from ..composition.trade_off import trade_off_curve
+from ..composition import advantage, certified_curves, compose, trade_off_curve
 
 
 def riskcal_evaluator(

@@ -98,19 +98,17 @@ def _selected(folder: Path, base: Any, **runs: Any) -> Any:
 
 
 def _discrete(folder: Path, p: Any, q: Any) -> Any:
-    pair = []
-    for name, values in (("p", p), ("q", q)):
-        pair.append(validate.probabilities(name, _numbers(name, values)))
-    if pair[0].size != pair[1].size:
+    first, second = (validate.probabilities(name, _numbers(name, values)) for name, values in (("p", p), ("q", q)))
+    if first.size != second.size:
         raise DomainError(
-            f"p and q must have one probability for each outcome; got {pair[0].size} and {pair[1].size}. Write 0 for "
+            f"p and q must have one probability for each outcome; got {first.size} and {second.size}. Write 0 for "
             "an outcome that one of them does not have."
         )
-    return tuple(pair)
+    return first, second
 
 
-# Relation of neighbouring data sets by default, for kinds that have one.
-_NEIGHBOURS = {"relation": "add_or_remove"}
+# Parameters of samples on which a mechanism of another kind runs.
+_SAMPLED = {"relation": "add_or_remove", "base": "gaussian"}
 
 # Parameters of samples for a banded matrix.
 _BANDED_SAMPLE = {
@@ -134,14 +132,14 @@ KINDS: Mapping[str, StepKind] = {
                               _class("composition", "BallsInBins")),
     "banded_matrix": StepKind({"coefficients": None, "sigma": None, "bins": None, "sensitivity": 1.0, "epochs": 1},
                               _class("composition", "BandedMatrixMechanism")),
-    "cyclic_poisson": StepKind({**_BANDED_SAMPLE, **_NEIGHBOURS}, _class("pairs", "CyclicPoissonSampled")),
+    "cyclic_poisson": StepKind({**_BANDED_SAMPLE, "relation": "add_or_remove"},
+                               _class("pairs", "CyclicPoissonSampled")),
     "separated": StepKind(_BANDED_SAMPLE, _class("pairs", "SeparatedSampled")),
-    "poisson_sampled": StepKind({"rate": None, **_NEIGHBOURS, "base": "gaussian"}, _class("pairs", "PoissonSampled")),
-    "fixed_size": StepKind({"size": None, "sample": None, **_NEIGHBOURS, "base": "gaussian"},
-                           _class("pairs", "FixedSizeSampled")),
-    "with_replacement": StepKind({"size": None, "sample": None, **_NEIGHBOURS, "base": "gaussian"},
+    "poisson_sampled": StepKind({"rate": None, **_SAMPLED}, _class("pairs", "PoissonSampled")),
+    "fixed_size": StepKind({"size": None, "sample": None, **_SAMPLED}, _class("pairs", "FixedSizeSampled")),
+    "with_replacement": StepKind({"size": None, "sample": None, **_SAMPLED},
                                  _class("pairs", "FixedSizeSampled", replacement=True)),
-    "truncated_poisson": StepKind({"size": None, "rate": None, "cap": None, **_NEIGHBOURS, "base": "gaussian"},
+    "truncated_poisson": StepKind({"size": None, "rate": None, "cap": None, **_SAMPLED},
                                   _class("pairs", "TruncatedPoissonSampled")),
     "shuffled": StepKind({"epsilon0": None, "n": None}, _shuffled),
     "shuffled_response": StepKind({"epsilon0": None, "n": None, "k": 2}, _shuffled),
@@ -193,9 +191,7 @@ def read_steps(path: str | os.PathLike[str]) -> list[ComposedStep]:
 def make_step(entry: Mapping[str, Any], folder: Path = Path()) -> ComposedStep:
     """Make a step of a kind, its parameters and ``count``, each a number or its text; None and "" are left out."""
     values = {name: value for name, value in entry.items() if value is not None and value != ""}
-    kind = values.pop("kind", None)
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise DomainError(f"kind must be one of {', '.join(KINDS)}; got {validate.shown(kind)}. Choose one of them.")
+    kind = validate.choice("kind", values.pop("kind", None), tuple(KINDS))
     count = validate.count("count", _whole(_number("count", values.pop("count", 1))), minimum=0)
     defaults = dict(KINDS[kind].parameters)
     if "base" in defaults:

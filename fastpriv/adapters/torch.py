@@ -97,9 +97,5 @@ def _tensor_like(array: Any, tensor: Any) -> Any:
     return torch.as_tensor(array, dtype=tensor.dtype, device=tensor.device)
 
 
-def _kl(p: Any, q: Any) -> Any:
-    return divergence("kl", p, q)
-
-
 for kinds in ((MixtureSameFamily, MixtureSameFamily), (MixtureSameFamily, Normal), (Normal, MixtureSameFamily)):
-    register_kl(*kinds)(_kl)
+    register_kl(*kinds)(lambda p, q: divergence("kl", p, q))

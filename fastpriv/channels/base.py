@@ -93,8 +93,8 @@ class AnyChannel(ValueObject):
         raise NotImplementedError
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
-        """Natural logarithms of the rows of secrets ``start`` to ``stop - 1``."""
-        raise NotImplementedError
+        """Natural logarithms of the rows of secrets ``start`` to ``stop - 1``; a subclass has this or ``_rows``."""
+        return np.asarray(self._rows(start, stop, True), dtype=np.float64)
 
     def _rows(self, start: int, stop: int, log: bool) -> RealArray:
         logs = self._log_rows(start, stop)
@@ -393,9 +393,6 @@ class Channel(AnyChannel):
             return block
         doubles = block.astype(np.float64)  # logs of singles in doubles: later steps count them as exact
         return logs_of(doubles) if log else np.asarray(np.exp(doubles))
-
-    def _log_rows(self, start: int, stop: int) -> FloatArray:
-        return np.asarray(self._rows(start, stop, True), dtype=np.float64)
 
     def _type_classes(self, prior: FloatArray | None) -> types.TypeClasses | None:
         if self.cells.size > ENUMERABLE_CELLS:

@@ -148,9 +148,6 @@ class SparseChannel(AnyChannel):
         cells[rows, self.indices[stored]] = self.data[stored]
         return logs_of(cells) if log else cells
 
-    def _log_rows(self, start: int, stop: int) -> FloatArray:
-        return self._rows(start, stop, True)
-
     def column(self, output: ArrayLike) -> FloatArray | DefaultLikelihood:
         """Log likelihoods of one release: the background, and the secrets with a stored cell in this column."""
         index = self._output_index(output)
@@ -286,9 +283,6 @@ class DefaultChannel(AnyChannel):
         part = slice(*np.searchsorted(self.indices, [start, stop]))
         cells[self.indices[part] - start] = self.distinct_rows._rows(part.start, part.stop, log)
         return cells
-
-    def _log_rows(self, start: int, stop: int) -> FloatArray:
-        return np.asarray(self._rows(start, stop, True), dtype=np.float64)
 
     def column(self, output: ArrayLike) -> DefaultLikelihood:
         """Log likelihoods of one release: a default, and those of the secrets that are listed."""

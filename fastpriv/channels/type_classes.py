@@ -197,12 +197,10 @@ class TypeClasses(ValueObject):
         mass: ArrayLike, log_mass: ArrayLike, log_largest: ArrayLike, log_smallest: ArrayLike, *,
         omitted_mass: float = 0.0, gap: float = 0.0, error: float = 0.0,
     ) -> None:
-        arrays = {"log_outputs": log_outputs, "log_total": log_total, "mass": mass, "log_mass": log_mass,
-                  "log_relative": log_relative, "log_largest": log_largest,
-                  "log_smallest": log_smallest}
+        arrays = (log_outputs, log_total, starts, log_relative, mass, log_mass, log_largest, log_smallest)
         self._set(
-            **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()},
-            starts=np.ascontiguousarray(starts, dtype=np.int64),
+            **{name: np.ascontiguousarray(array, dtype=np.int64 if name == "starts" else np.float64)
+               for name, array in zip(self._fields, arrays, strict=False)},
             omitted_mass=float(omitted_mass), gap=float(gap), error=float(error),
         )
 

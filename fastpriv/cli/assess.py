@@ -90,8 +90,7 @@ def run(args: argparse.Namespace) -> int:
     with shared_options.warnings_on_one_line(shown=not args.quiet):
         report = _assess(args, out)
     written = [] if out is None else report.save(out, formats=formats, figure=figure, ran=shared_options.what_ran(args))
-    shared_options.print_result(args, report, report.summary(), written)
-    return 0
+    return shared_options.print_result(args, report, report.summary(), written)
 
 
 def _assess(args: argparse.Namespace, out: str | None) -> Any:

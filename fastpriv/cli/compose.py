@@ -75,9 +75,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--csv", action="store_true", help="print CSV instead of the table")
     add_shared_options(parser, "json", "quiet")
     parser.epilog = "Example: fastpriv compose --sigma 1 --rate 0.01 --count 1000 --epsilon 1,2,4 --delta 1e-6"
-    parser.set_defaults(
-        large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
-    )
 
 
 def add_step_options(parser: argparse.ArgumentParser) -> None:
@@ -100,6 +97,9 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     step.add_argument("--count", metavar="K", type=float, help="how many steps (default: 1)")
     add("--relation", choices=("add_or_remove", "replace_one", "zero_out"), help="which data sets are neighbours, of "
         "events of dp_accounting and of samples (default: add_or_remove)")
+    parser.set_defaults(
+        large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,7 +110,9 @@ def run(args: argparse.Namespace) -> int:
     epsilons = None if args.epsilon is None else _grid("epsilon", args.epsilon, "finite")
     deltas = None if args.delta is None else _grid("delta", args.delta, "from 0 to 1")
     if args.least_sigma or args.largest_count:
-        summary = _Summary(_search_text(args), _assumptions(args), args.direction or "that of the mechanism")
+        step = _kind(args).replace("_", " ") if args.file is None else Path(args.file).name
+        words = [step, *(_parameter_text(name, value) for name, value in _step_options(args).items())]
+        summary = _Summary(", ".join(words), _assumptions(args), args.direction or "that of the mechanism")
         return _print_rows(args, [_search(args, epsilons, deltas, direction)], [], summary)
     composition, steps = composition_of(args)
     if epsilons is None and deltas is None and args.figure is None:
@@ -158,10 +160,6 @@ class _Summary(NamedTuple):
     assumed: list[str]
     direction: str
 
-    def text(self) -> str:
-        """The first lines of the output."""
-        return "".join(f"{line}\n" for line in (f"{self.composed}; direction: {self.direction}", *self.assumed)) + "\n"
-
 
 def summary_of(args: argparse.Namespace, composition: Composition, steps: Sequence[ComposedStep]) -> _Summary:
     """What was composed, in the words of the options."""
@@ -180,11 +178,6 @@ def summary_of(args: argparse.Namespace, composition: Composition, steps: Sequen
     text += f"; {len(steps) - _MOST_SHOWN} more kinds" if len(steps) > _MOST_SHOWN else ""
     composed = f"{composition.count:,} release{plural}: {text or Path(args.file).name}"
     return _Summary(composed, _assumptions(args), direction)
-
-
-def _search_text(args: argparse.Namespace) -> str:
-    step = _kind(args).replace("_", " ") if args.file is None else Path(args.file).name
-    return ", ".join([step, *(_parameter_text(name, value) for name, value in _step_options(args).items())])
 
 
 def _assumptions(args: argparse.Namespace) -> list[str]:
@@ -329,14 +322,9 @@ def _draw(
             high = high if math.isfinite(high) else 10.0
     x = np.linspace(low, high, _CURVE_POINTS)
     logs = composition.log_delta(x, direction=direction)
-    ax = composed_profile(logs, x, title=_title(args, steps))
+    title = "; ".join(map(_step_text, steps)) if 1 <= len(steps) <= 2 else f"Composition of {Path(args.file).name}"
+    ax = composed_profile(logs, x, title=title)
     write_picture(Path(args.figure), ax.figure, 150)
-
-
-def _title(args: argparse.Namespace, steps: Sequence[ComposedStep]) -> str:
-    if not 1 <= len(steps) <= 2:
-        return f"Composition of {Path(args.file).name}"
-    return "; ".join(map(_step_text, steps))
 
 
 def _step_text(step: ComposedStep) -> str:
@@ -379,7 +367,8 @@ def _print_rows(
         sys.stderr.write("".join(f"fastpriv: {line}\n" for line in summary.assumed))
         write_csv_rows(sys.stdout, _COLUMNS, (row.cells() for row in rows))
     elif rows:
-        print_text("\n".join([summary.text() + _text(rows), *_verdict(rows, summary), ""]))
+        head = f"{summary.composed}; direction: {summary.direction}"
+        print_text("\n".join([head, *summary.assumed, "", _text(rows), *_verdict(rows, summary), ""]))
     if args.figure is not None and not args.json and not args.csv:
         print_text(f"Written: {args.figure}\n")
     return 0

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..base.errors import DomainError
-from .shared_options import add_shared_options, print_json, print_text
+from .shared_options import add_shared_options, print_answer
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,11 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list or args.markdown:
         rows = registry.rows(args.target, args.source)
-        if args.json:
-            print_json(rows)
-        else:
-            print_text(registry.markdown() if args.markdown else _list_text(rows))
-        return 0
+        return print_answer(args, rows, registry.markdown() if args.markdown else _list_text(rows))
     if args.target is None or args.source is None:
         raise DomainError("TARGET and --from must be given; got none. See fastpriv convert --list for what there is.")
     texts = {name: text for name in PARAMETERS if (text := getattr(args, name)) is not None}
@@ -56,11 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.unit is not None:
         values["unit"] = args.unit
     result = convert(args.target, args.source, form=args.form, **values)
-    if args.json:
-        print_json(result.to_dict())
-    else:
-        print_text(result.summary() + "\n")
-    return 0
+    return print_answer(args, result.to_dict(), result.summary() + "\n")
 
 
 def _list_text(rows: list[dict[str, Any]]) -> str:

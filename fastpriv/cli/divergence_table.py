@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import divergences
+from ..base import validate
 from ..base.errors import DomainError
 from ..base.estimate import Estimate, Information
 from ..base.table import CellType, Table, aligned, bracket_texts
@@ -126,9 +127,7 @@ def compute_table(
     out.
     A KeyboardInterrupt carries the table of the bounds reached so far as ``best``, if there are any.
     """
-    if quantity not in QUANTITIES:
-        raise DomainError(f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}. Choose one of these.")
-    function, takes = QUANTITIES[quantity]
+    function, takes = QUANTITIES[validate.choice("quantity", quantity, tuple(QUANTITIES))]
     options = {name: value for name, value in requested.items() if value is not None and value is not False}
     for name in options:
         if name not in takes:

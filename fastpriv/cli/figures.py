@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .shared_options import add_file_options, directory_of_files, figure_format, print_result
+from .shared_options import add_file_options, directory_of_files, figure_format, make_directory, print_result
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -24,15 +24,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write the figures; return the exit code."""
-    from ..base.files import writable_directory
     from ..studies.papers.paper_report import figure_names, paper
 
     figure = figure_format(args)
     figure_names(args.name)
     out = directory_of_files(args)
-    if out is not None:  # before the work, not after it
-        writable_directory(out)
+    make_directory(out)
     computed = paper(args.name, progress=not args.quiet)
     written = [] if out is None else computed.save(out, figure=figure)
-    print_result(args, computed, computed.summary(), written)
-    return 0
+    return print_result(args, computed, computed.summary(), written)

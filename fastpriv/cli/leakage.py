@@ -71,7 +71,6 @@ def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
     import numpy as np
 
-    from ..base.files import writable_directory
     from ..studies.leakage.leakage_pages import save_leakage
     from ..studies.leakage.leakage_studies import leakage_study
 
@@ -93,8 +92,7 @@ def run(args: argparse.Namespace) -> int:
     order = np.random.default_rng([args.seed, _POOL_SEED]).permutation(total)
     pool = np.sort(order[:candidates])
     attack = _attack(args.attack, data, pool, order[candidates:])
-    if out is not None:  # before the work, not after it
-        writable_directory(out)
+    shared_options.make_directory(out)
     study = leakage_study(
         model, data.records, data.labels, grid, attack=attack, pool=pool, batch=args.batch, n_models=args.models,
         n_attacks=args.attacks, rounds=args.rounds, local_steps=args.local_steps, learning_rate=args.learning_rate,
@@ -102,8 +100,7 @@ def run(args: argparse.Namespace) -> int:
         rng=args.seed, store=args.store, n_jobs=args.n_jobs, progress=not args.quiet,
     )
     written = [] if out is None else save_leakage(study, data, out, figure=figure, command="fastpriv leakage")
-    shared_options.print_result(args, study, _table(study), written)
-    return 0
+    return shared_options.print_result(args, study, _table(study), written)
 
 
 def _data(args: argparse.Namespace) -> LabelledRecords:

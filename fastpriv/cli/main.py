@@ -20,28 +20,13 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 from types import TracebackType
 from typing import Any, NoReturn
 
 from ..base.errors import NotConvergedError
 from ..base.escaping import escape_invisible
 from ..base.version import VERSION
-from . import (
-    assess,
-    audit,
-    bench,
-    compose,
-    convert,
-    divergence,
-    examples,
-    figures,
-    info,
-    leakage,
-    membership,
-    posterior,
-    risk,
-    sweep,
-)
 
 # The system errors of a disk, quota or file size that is exhausted.
 _NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -109,23 +94,24 @@ def program_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fastpriv {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
-    for name, command, text in (
-        ("info", info, "versions, instruction set, threads, optional dependencies"),
-        ("assess", assess, "what does releasing each value of a column with noise leak?"),
-        ("sweep", sweep, "a quantity over a table of settings, in a store that survives anything"),
-        ("compose", compose, "delta and epsilon of many releases together"),
-        ("risk", risk, "what many releases together tell an attacker, in sentences"),
-        ("divergence", divergence, "a divergence of two Gaussian mixtures in files"),
-        ("posterior", posterior, "what one release does to beliefs, from files"),
-        ("convert", convert, "one privacy notion from another, with its source"),
-        ("membership", membership, "attacks on who is in, against several defences"),
-        ("leakage", leakage, "attacks on the records behind a model update, and exact posteriors"),
-        ("audit", audit, "lower bounds on epsilon from the scores of an attack"),
-        ("figures", figures, "the figures of a paper, recomputed with bounds"),
-        ("examples", examples, "files with which every command in the documents can be tried"),
-        ("bench", bench, "speed and accuracy on this machine, beside other packages and its limits"),
+    for name, text in (
+        ("info", "versions, instruction set, threads, optional dependencies"),
+        ("assess", "what does releasing each value of a column with noise leak?"),
+        ("sweep", "a quantity over a table of settings, in a store that survives anything"),
+        ("compose", "delta and epsilon of many releases together"),
+        ("risk", "what many releases together tell an attacker, in sentences"),
+        ("divergence", "a divergence of two Gaussian mixtures in files"),
+        ("posterior", "what one release does to beliefs, from files"),
+        ("convert", "one privacy notion from another, with its source"),
+        ("membership", "attacks on who is in, against several defences"),
+        ("leakage", "attacks on the records behind a model update, and exact posteriors"),
+        ("audit", "lower bounds on epsilon from the scores of an attack"),
+        ("figures", "the figures of a paper, recomputed with bounds"),
+        ("examples", "files with which every command in the documents can be tried"),
+        ("bench", "speed and accuracy on this machine, beside other packages and its limits"),
     ):
         subparser = commands.add_parser(name, help=text)
+        command = import_module(f".{name}", __package__)
         subparser.set_defaults(run=command.run)
         command.add_options(subparser)
     return parser

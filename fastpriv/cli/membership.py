@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import add_file_options, directory_of_files, figure_format, print_result, print_text
+from . import shared_options
 
 if TYPE_CHECKING:
     from ..studies.membership.noises import Noise
@@ -58,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--training", metavar="R", type=int, default=1000, help="releases on which attacks are trained (default: 1000)")
     add("--fpr", metavar="RATE", type=float, default=1e-3, help="at which the TPR is evaluated (default: 0.001)")
     add("--gamma", metavar="G", type=float, default=0.5, help="weight of false claims in the BWMA (default: 0.5)")
-    add_file_options(parser, "membership", "confidence", "n_jobs", seed="seed (default: 0)")
+    shared_options.add_file_options(parser, "membership", "confidence", "n_jobs", seed="seed (default: 0)")
     parser.epilog = "Example: fastpriv membership panel.csv --members 8 --noise gaussian:0.2 --noise laplace:epsilon=60"
     parser.set_defaults(
         seed=0, large="the releases must fit into memory; got less memory than they need. Take fewer --releases.",
@@ -67,21 +67,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return the exit code."""
-    from ..base.files import writable_directory
     from ..studies.membership.studies import StudyOptions, attack_study, save_study
 
-    figure = figure_format(args)
-    out = directory_of_files(args)
+    figure = shared_options.figure_format(args)
+    out = shared_options.directory_of_files(args)
     if args.seed < 0:
         raise DomainError(f"--seed must be at least 0; got {args.seed}. Take 0.")
     panel, references, drawn = _people(args)
-    prior = _prior(args, panel.n_people)
-    size = panel.n_people * args.probability if args.probability is not None else _members(args, panel.n_people)
+    prior, size = _prior_and_size(args, panel.n_people)
     defences = _defences(args, panel.n_attributes, size)
-    if out is not None:  # before the work, not after it
-        writable_directory(out)
+    shared_options.make_directory(out)
     if not args.json and not args.quiet:  # before the work, and before any number
-        print_text(drawn + "\n\n")
+        shared_options.print_text(drawn + "\n\n")
         sys.stdout.flush()
     options = StudyOptions(
         attacks=args.attack or ["bayes", "fixed", "adaptive", "score"], n_releases=args.releases,
@@ -92,8 +89,7 @@ def run(args: argparse.Namespace) -> int:
     )
     study = replace(study, settings={**study.settings, "data": drawn})
     written = [] if out is None else save_study(study, out, figure=figure)
-    print_result(args, study, _table(study), written)
-    return 0
+    return shared_options.print_result(args, study, _table(study), written)
 
 
 def _people(args: argparse.Namespace) -> tuple[Panel, Panel, str]:
@@ -163,16 +159,14 @@ def _sentence(
     return f"Data: {name}: {pool}; {others}; {chosen}."
 
 
-def _members(args: argparse.Namespace, people: int) -> int:
-    return people // 2 if args.members is None else int(args.members)
-
-
-def _prior(args: argparse.Namespace, people: int) -> MembershipPrior:
+def _prior_and_size(args: argparse.Namespace, people: int) -> tuple[MembershipPrior, float]:
+    """The prior, and how many members it has on average."""
     from ..studies.membership.priors import BernoulliMembership, FixedSizeMembership
 
     if args.probability is not None:
-        return BernoulliMembership(args.probability)
-    return FixedSizeMembership(_members(args, people))
+        return BernoulliMembership(args.probability), people * args.probability
+    members = people // 2 if args.members is None else int(args.members)
+    return FixedSizeMembership(members), members
 
 
 def _defences(args: argparse.Namespace, attributes: int, size: float) -> dict[str, Noise]:

@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DomainError
-from .shared_options import (
-    add_column_options,
-    add_shared_options,
-    open_table,
-    print_json,
-    print_text,
-    warnings_on_one_line,
-)
+from .shared_options import add_column_options, add_shared_options, open_table, print_answer, warnings_on_one_line
 
 if TYPE_CHECKING:
     from ..posteriors.result import Posterior
@@ -63,11 +56,8 @@ def run(args: argparse.Namespace) -> int:
             DenseLikelihood(_source(args, args.file, args.column), log=not args.plain), prior, log_prior=log_prior,
             top=args.top, out=args.out, n_jobs=args.n_jobs, progress=not args.quiet,
         )
-    if args.json:
-        print_json(result.to_dict())
-    else:
-        print_text(_table(result) + (f"\nWritten: {args.out}\n" if args.out is not None else ""))
-    return 0
+    written = "" if args.out is None else f"\nWritten: {args.out}\n"
+    return print_answer(args, result.to_dict(), _table(result) + written)
 
 
 def _source(args: argparse.Namespace, path: str, column: str | None) -> Any:

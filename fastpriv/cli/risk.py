@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..base.version import VERSION
 from .compose import add_step_options, composition_of, summary_of
-from .shared_options import add_shared_options, print_json, print_text, what_ran
+from .shared_options import add_shared_options, print_answer, what_ran
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--page", metavar="FILE", help="write the sentences and numbers as a page (.html)")
     add_shared_options(parser, "json")
     parser.epilog = "Example: fastpriv risk --sigma 1 --rate 0.01 --count 1000 --prior 0.05 --record patient"
-    parser.set_defaults(
-        direction=None, least_sigma=False, largest_count=False,
-        large="the steps must fit into memory; got less memory than they need. Give equal steps one line and a count.",
-    )
+    parser.set_defaults(direction=None, least_sigma=False, largest_count=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,12 +58,8 @@ def run(args: argparse.Namespace) -> int:
             ran={"steps": summary.composed, **what_ran(args)},
         )
         write_text(Path(args.page), text)
-    if args.json:
-        document = {"fastpriv": VERSION, "composed": summary.composed, **said.to_dict(),
-                    "assumed": [*said.assumptions(), *summary.assumed]}
-        print_json(json_safe(document))
-        return 0
-    print_text("\n".join([summary.composed, *summary.assumed, "", str(said), "", ASSUMPTIONS, ""]))
-    if args.page is not None:
-        print_text(f"Written: {args.page}\n")
-    return 0
+    document = {"fastpriv": VERSION, "composed": summary.composed, **said.to_dict(),
+                "assumed": [*said.assumptions(), *summary.assumed]}
+    written = [] if args.page is None else [f"Written: {args.page}"]
+    lines = [summary.composed, *summary.assumed, "", str(said), "", ASSUMPTIONS, *written, ""]
+    return print_answer(args, json_safe(document), "\n".join(lines))

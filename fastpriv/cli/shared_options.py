@@ -94,6 +94,14 @@ def directory_of_files(args: argparse.Namespace) -> str | None:
     return args.out if args.out is not None or args.json else f"fastpriv-{args.files}"
 
 
+def make_directory(out: str | None) -> None:
+    """Make the directory of the files before the work, not after it; with None none."""
+    from ..base.files import writable_directory
+
+    if out is not None:
+        writable_directory(out)
+
+
 def what_ran(args: argparse.Namespace) -> dict[str, str]:
     """The command as it was typed, and the digest of each file that it reads: the same ones make the same page."""
     ran = {"command": args.typed}
@@ -128,14 +136,24 @@ def open_table(args: argparse.Namespace, path: str, data: bytes | None = None) -
     return ColumnFile("standard input", data=sys.stdin.buffer.read() if data is None else data, **dialect)
 
 
-def print_result(args: argparse.Namespace, result: Any, text: str, written: Sequence[Any]) -> None:
-    """Print the result of a command as JSON with --json, else the text with the names of the files, as asked."""
+def print_result(args: argparse.Namespace, result: Any, text: str, written: Sequence[Any]) -> int:
+    """Print the result as JSON with --json, else the text with the names of the files; return the exit code."""
     if args.json:
         sys.stdout.writelines(result.json_pieces())
     elif not args.quiet:
         print_text(text + "\n")
         if written:
             print_text("\nWritten: " + ", ".join(map(str, written)) + "\n")
+    return 0
+
+
+def print_answer(args: argparse.Namespace, content: Any, text: str) -> int:
+    """Print the content as JSON with --json, else the text; return the exit code."""
+    if args.json:
+        print_json(content)
+    else:
+        print_text(text)
+    return 0
 
 
 def print_json(content: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
-from .shared_options import add_shared_options, print_json, print_text
+from .shared_options import add_shared_options, print_answer, print_json, print_text
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -99,11 +99,7 @@ def _print_quantities(args: argparse.Namespace) -> int:
     from ..sweeps.quantities import quantity_names
 
     names = quantity_names()
-    if args.json:
-        print_json(names)
-    else:
-        print_text("".join(f"{line}\n" for line in aligned(list(names.items()))))
-    return 0
+    return print_answer(args, names, "".join(f"{line}\n" for line in aligned(list(names.items()))))
 
 
 def _print_status(args: argparse.Namespace) -> int:
@@ -112,11 +108,8 @@ def _print_status(args: argparse.Namespace) -> int:
 
     with ResultStore.read(args.status) as store:
         progress, identity = SweepProgress.of_notes(store.notes()), store.identity
-    if args.json:
-        print_json(identity | vars(progress) | {"rate": progress.rate, "seconds_left": progress.seconds_left})
-    else:
-        print_text(f"{identity.get('quantity')}: {progress}\n")
-    return 0
+    content = identity | vars(progress) | {"rate": progress.rate, "seconds_left": progress.seconds_left}
+    return print_answer(args, content, f"{identity.get('quantity')}: {progress}\n")
 
 
 def _grid(texts: list[str]) -> dict[str, Any] | None:

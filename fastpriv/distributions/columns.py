@@ -375,10 +375,8 @@ def open_column(table: ColumnFile, column: str | None, missing: str, dates: str 
 
 
 def _open(table: ColumnFile, column: str | None, missing: str) -> Column:
-    if column is not None and not isinstance(column, str):
-        raise DomainError(
-            f"column must be the name of a column; got {validate.shown(column)}. Pass it as text, as in 'age'."
-        )
+    remedy = "Pass it as text, as in 'age'."
+    validate.instance("column", column, (str, type(None)), "the name of a column", remedy)
     file = str(table.file)
     if not table.parquet:
         cells = table.cells(column)

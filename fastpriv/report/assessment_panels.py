@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import validate
+from ..base import parallel, validate
 from ..base.numerics import FloatArray, rounded_outward, rounded_up
 from .style import BAR, FAINT, INK, check_result, label, legend_below, new_figure, panel, positive, shade
 
@@ -547,8 +547,7 @@ def _density(y: FloatArray, prior: Any, sigma: float) -> FloatArray:
     mass = np.bincount(inverse, prior.probabilities)
     centres = np.bincount(inverse, prior.probabilities * prior.values) / mass
     density = np.zeros(y.size)
-    for start in range(0, centres.size, _CELLS_PER_BATCH):
-        batch = slice(start, start + _CELLS_PER_BATCH)
+    for batch in parallel.blocks(centres.size, _CELLS_PER_BATCH):
         density += np.exp(-0.5 * ((y[:, None] - centres[batch]) / sigma) ** 2) @ mass[batch]
     return np.asarray(density / (sigma * np.sqrt(2 * np.pi)))
 

@@ -54,8 +54,8 @@ def estimates_against_noise(study: Any, ax: Any = None, *, quantity: str = "c1")
     others = [outcome for outcome in outcomes if outcome.protection.noise == "none"]
     scales = [outcome.protection.scale for family in families.values() for outcome in family]
     ends = (np.log10(min(scales)), np.log10(max(scales))) if scales else (0.0, 0.0)
-    indices = [(element, ends[1] + _GAP * (k + 1.5)) for k, element in enumerate(others)] if scales else [
-        (other, _GAP * k) for k, other in enumerate(others)]
+    first = ends[1] + 1.5 * _GAP if scales else 0.0
+    indices = [(other, first + _GAP * k) for k, other in enumerate(others)]
     if null:
         null_estimate = getattr(outcomes[0].estimate, f"{quantity}_null")
         ax.axhspan(

@@ -21,10 +21,8 @@ from typing import Any, Union
 import numpy as np
 
 from ..base import validate
-from ..base.errors import DomainError
 from ..base.escaping import escape_invisible
 from ..base.files import save_and_close
-from ..base.remedies import shown
 from ..base.version import VERSION
 from ..kernels import _special
 
@@ -180,8 +178,7 @@ def page(
     """
     validate.text("title", title)
     for argument, value in (("sections", sections), ("ran", {} if ran is None else ran)):
-        if not isinstance(value, Mapping):
-            raise DomainError(f"{argument} must be a dictionary; got {shown(value)}. Pass titles or names as its keys.")
+        validate.instance(argument, value, Mapping, "a dictionary", "Pass titles or names as its keys.")
     if ran is not None:
         python = ".".join(map(str, sys.version_info[:3]))
         software = f"fastpriv {VERSION}, Python {python}, NumPy {np.__version__}; instruction set {_special.ISA!s}"

@@ -84,14 +84,6 @@ class BatchResults:
             raise ValueError("arrays must have an entry for each cell")
         return result
 
-    def pack(self, cells: slice) -> bytes:
-        """Pack the results of some of the cells."""
-        columns: dict[str, NDArray[Any]] = {"keys": self.keys, "seconds": self.seconds, "errors": self.errors}
-        arrays = {name: column[cells] for name, column in columns.items()}
-        arrays |= {f"numbers {name}": numbers[:, cells] for name, numbers in self.numbers.items()}
-        arrays |= {f"labels {name}": labels[cells] for name, labels in self.labels.items()}
-        return store.pack({"texts": [*self.texts], "words": [*self.words], "names": [*self.numbers]}, arrays)
-
     def put(self, cells: Any, outputs: list[tuple[str, Any, Any, Any, str, str]]) -> None:
         """Set the numbers of some cells."""
         for name, value, lower, upper, kind, unit in outputs:
@@ -108,7 +100,12 @@ class BatchResults:
 
     def outcome(self, done: int, fatal: str = "") -> BatchOutcome:
         """Pack the first ``done`` cells."""
-        return BatchOutcome(self.pack(slice(done)), done, int((self.errors[:done] >= 0).sum()), fatal)
+        errors = self.errors[:done]
+        arrays: dict[str, NDArray[Any]] = {"keys": self.keys[:done], "seconds": self.seconds[:done], "errors": errors}
+        arrays |= {f"numbers {name}": numbers[:, :done] for name, numbers in self.numbers.items()}
+        arrays |= {f"labels {name}": labels[:done] for name, labels in self.labels.items()}
+        payload = store.pack({"texts": [*self.texts], "words": [*self.words], "names": [*self.numbers]}, arrays)
+        return BatchOutcome(payload, done, int((errors >= 0).sum()), fatal)
 
 
 def evaluate(quantity: SweepQuantity, seed: int, batch: Batch) -> BatchOutcome:

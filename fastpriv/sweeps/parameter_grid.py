@@ -238,13 +238,10 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
             return finite.build()
     if isinstance(values, (bool, int, float, np.number, np.bool_)):
         values = [values]
-    if isinstance(values, (bytes, Mapping)):
-        raise _no_column(name, values)
+    if isinstance(values, (bytes, Mapping)) or not (isinstance(values, np.ndarray) or np.iterable(values)):
+        raise DomainError(f"{name} must be a sequence of values; got {validate.shown(values)}. {_COLUMN_REMEDY}")
     if not isinstance(values, np.ndarray):
-        try:
-            values = list(values)
-        except TypeError:
-            raise _no_column(name, values) from None
+        values = list(values)
         if any(isinstance(value, str) for value in values):
             if not all(isinstance(value, str) for value in values):
                 raise DomainError(f"{name} must be numbers alone or texts alone; got both. {_COLUMN_REMEDY}")
@@ -270,10 +267,6 @@ def _column(name: str, values: Any, text: bool | None = None) -> NDArray[Any]:
     if kind in "iu" and int(array.max()) < 2**63:
         return array.astype(np.int64)
     return validate.vector(name, array, "numbers", lambda x: ~np.isnan(x), remedy="Leave cells without a number out.")
-
-
-def _no_column(name: str, values: Any) -> DomainError:
-    return DomainError(f"{name} must be a sequence of values; got {validate.shown(values)}. {_COLUMN_REMEDY}")
 
 
 def _table_columns(table: Any, words: Mapping[str, bool] | None) -> dict[str, NDArray[Any]]:

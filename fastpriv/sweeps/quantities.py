@@ -116,10 +116,7 @@ def find_quantity(quantity: Any) -> SweepQuantity:
     """
     if callable(quantity):
         return _user_quantity(quantity)
-    if not isinstance(quantity, str):
-        raise DomainError(
-            f"quantity must be a name or a function; got {validate.shown(quantity)}. fastpriv sweep --list names all."
-        )
+    validate.instance("quantity", quantity, str, "a name or a function", "fastpriv sweep --list names all.")
     if ":" in quantity:
         return _user_quantity(_imported(quantity))
     result = _quantities()
@@ -164,24 +161,24 @@ def _quantities() -> dict[str, SweepQuantity]:
                 quantity = _public_quantity(f"{room}.{name}", function)
                 if quantity is not None:
                     result[quantity.name] = quantity
-    curves: tuple[tuple[str, Callable[..., Estimate], tuple[str, ...], tuple[str, ...]], ...] = (
-        ("gaussian_delta", _gaussian_delta, ("sigma", "epsilon"), ("sensitivity",)),
-        ("sampled_gaussian_delta", _sampled_gaussian_delta, ("sigma", "rate", "epsilon"), ("direction",)),
-        # The former name, with its parameter: the cells of stores have it in their keys.
-        ("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "q", "epsilon"), ("direction",)),
-    )
-    for name, curve, required, optional in curves:
-        result[name] = SweepQuantity(name, curve, required, optional, frozenset({"direction"}), ())
     from .. import composition
 
-    for name, function, required, optional in (
-        ("composed_delta", composition.composed_delta, ("sigma", "rate", "count", "epsilon"), ("bounds",)),
-        ("composed_epsilon", composition.composed_epsilon, ("sigma", "rate", "count", "delta"), ("bounds",)),
-        ("least_sigma", composition.least_sampled_sigma, ("rate", "count", "epsilon", "delta"), ("bounds", "rtol")),
-    ):
-        result[name] = SweepQuantity(name, function, required, optional, frozenset({"bounds"}), ("rtol",),
-                                     batch=_SLOW_CELLS)
-    return result
+    direction, bounds = frozenset({"direction"}), frozenset({"bounds"})
+    further = (
+        SweepQuantity("gaussian_delta", _gaussian_delta, ("sigma", "epsilon"), ("sensitivity",), direction, ()),
+        SweepQuantity("sampled_gaussian_delta", _sampled_gaussian_delta, ("sigma", "rate", "epsilon"), ("direction",),
+                      direction, ()),
+        # The former name, with its parameter: the cells of stores have it in their keys.
+        SweepQuantity("subsampled_gaussian_delta", _subsampled_gaussian_delta, ("sigma", "q", "epsilon"),
+                      ("direction",), direction, ()),
+        SweepQuantity("composed_delta", composition.composed_delta, ("sigma", "rate", "count", "epsilon"),
+                      ("bounds",), bounds, (), batch=_SLOW_CELLS),
+        SweepQuantity("composed_epsilon", composition.composed_epsilon, ("sigma", "rate", "count", "delta"),
+                      ("bounds",), bounds, (), batch=_SLOW_CELLS),
+        SweepQuantity("least_sigma", composition.least_sampled_sigma, ("rate", "count", "epsilon", "delta"),
+                      ("bounds", "rtol"), bounds, ("rtol",), batch=_SLOW_CELLS),
+    )
+    return result | {quantity.name: quantity for quantity in further}
 
 
 def _public_quantity(name: str, function: Callable[..., Any]) -> SweepQuantity | None:

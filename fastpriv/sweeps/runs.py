@@ -278,9 +278,6 @@ class _Run:
                 self.store.put_many([], {_RUNNING: ""})
             self.close()
 
-    def progress(self) -> SweepProgress:
-        return SweepProgress(self.done, self.failed, self.settings.count, self.computed, time.monotonic() - self.start)
-
     def _copy(self, other: ResultStore) -> None:
         """Copy the rows of another store with cells that this one lacks."""
         index = CellIndex(self.store)
@@ -353,7 +350,9 @@ class _Run:
             raise DomainError(outcome.fatal)
 
     def _commit(self, payloads: list[bytes]) -> None:
-        self.store.put_many(enumerate(payloads, start=self.next_row), self.progress().notes())
+        seconds = time.monotonic() - self.start
+        progress = SweepProgress(self.done, self.failed, self.settings.count, self.computed, seconds)
+        self.store.put_many(enumerate(payloads, start=self.next_row), progress.notes())
         self.next_row += len(payloads)
 
 

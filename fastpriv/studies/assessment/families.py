@@ -12,22 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import calibration, notions
+from ... import calibration, mechanisms, notions
 from ...base import validate
-from ...base.errors import DomainError
 from ...base.estimate import Estimate
 from ...base.inverse import bisect
 from ...base.numerics import LOG_2
 from ...channels import AnyChannel
-from ...mechanisms import (
-    DiscreteLaplace,
-    ExponentialMechanism,
-    GeometricMechanism,
-    RandomizedResponse,
-    SubsetSelection,
-    UnaryEncoding,
-)
-from ...mechanisms.gaussian import GaussianMechanism
 from .quantities import mutual_information
 from .secret import Domain, SecretDistribution
 
@@ -69,11 +59,8 @@ class MechanismFamily:
 
 def family_of(mechanism: str | AnyChannel) -> MechanismFamily:
     """Return a family by its name, or the family that consists of one channel."""
-    if not isinstance(mechanism, (AnyChannel, str)):
-        raise DomainError(
-            f"mechanism must be a name or a channel, or a sequence of these; got {validate.shown(mechanism)}. Wrap "
-            "rows of probabilities in fastpriv.Channel."
-        )
+    remedy = "Wrap rows of probabilities in fastpriv.Channel."
+    validate.instance("mechanism", mechanism, (AnyChannel, str), "a name or a channel, or a sequence of these", remedy)
     if isinstance(mechanism, str):
         return FAMILIES[validate.choice("mechanism", mechanism, tuple(FAMILIES))]
     text = repr(mechanism).strip("<>")
@@ -84,10 +71,10 @@ def family_of(mechanism: str | AnyChannel) -> MechanismFamily:
 def _exponential(level: float, secret: SecretDistribution) -> AnyChannel:
     """Scores are minus the distance of two numbers; of categories 1 for the true one, else 0: randomised response."""
     if secret.labels is not None and secret.integers is None:
-        return RandomizedResponse(secret.inputs, 0.5 * level)
+        return mechanisms.RandomizedResponse(secret.inputs, 0.5 * level)
     validate.memory("data", _SCORE_COPIES * 8 * secret.inputs**2, "Pass bins, to release rounded values (--bins 256).")
     x = secret.prior.values if secret.integers is None else np.array(secret.integers, dtype=object)
-    return ExponentialMechanism(-np.abs(x[:, None] - x).astype(np.float64), level)
+    return mechanisms.ExponentialMechanism(-np.abs(x[:, None] - x).astype(np.float64), level)
 
 
 def _of_values(name: str, noise: str, build: Callable[[float, SecretDistribution], Any]) -> MechanismFamily:
@@ -95,10 +82,8 @@ def _of_values(name: str, noise: str, build: Callable[[float, SecretDistribution
 
 
 def _of_integers(name: str, noise: str, build: Callable[[int, float], Any]) -> MechanismFamily:
-    def build_with_step(level: float, sensitivity: float, secret: SecretDistribution) -> Any:
-        return build(secret.inputs, level * secret.step / sensitivity)
-
-    return MechanismFamily(name, noise, "level", "integers", build_with_step)
+    return MechanismFamily(name, noise, "level", "integers", lambda level, sensitivity, secret: build(
+        secret.inputs, level * secret.step / sensitivity))
 
 
 # The families of mechanisms that an assessment knows, by their names.
@@ -107,24 +92,24 @@ FAMILIES: Mapping[str, MechanismFamily] = {
     for family in (
         MechanismFamily(
             "gaussian", "value + N(0, sigma^2)", "sigma", "numbers",
-            lambda sigma, sensitivity, secret: GaussianMechanism(sigma, sensitivity),
+            lambda sigma, sensitivity, secret: mechanisms.GaussianMechanism(sigma, sensitivity),
         ),
         _of_values("rr", "randomised response: the value, or any other, e^level times less likely each",
-                   lambda level, secret: RandomizedResponse(secret.inputs, level)),
+                   lambda level, secret: mechanisms.RandomizedResponse(secret.inputs, level)),
         _of_values("oue", "optimised unary encoding: one bit a value, the true one kept with probability 1/2",
-                   lambda level, secret: UnaryEncoding.optimized(secret.inputs, level)),
+                   lambda level, secret: mechanisms.UnaryEncoding.optimized(secret.inputs, level)),
         _of_values("sue", "symmetric unary encoding: one bit a value, all flipped alike",
-                   lambda level, secret: UnaryEncoding(secret.inputs, level)),
+                   lambda level, secret: mechanisms.UnaryEncoding(secret.inputs, level)),
         _of_values("rappor", "one RAPPOR report (p = 1/2, q = 3/4) of permanent bits at the level",
-                   lambda level, secret: UnaryEncoding.rappor(
+                   lambda level, secret: mechanisms.UnaryEncoding.rappor(
                        secret.inputs, 2.0 * math.exp(-0.5 * level) / (1.0 + math.exp(-0.5 * level)),
                        **_RAPPOR_RESPONSE)),
         _of_values("subset", "subset selection: a set of values, e^level times as likely if it holds the true one",
-                   lambda level, secret: SubsetSelection(secret.inputs, level)),
+                   lambda level, secret: mechanisms.SubsetSelection(secret.inputs, level)),
         _of_integers("geometric", "value + two-sided geometric noise, cut off at the ends",
-                     lambda n, step: GeometricMechanism(n, step)),
+                     lambda n, step: mechanisms.GeometricMechanism(n, step)),
         _of_integers("laplace-discrete", "value + discrete Laplace noise, any integer",
-                     lambda n, step: DiscreteLaplace(n, 1.0 / step)),
+                     lambda n, step: mechanisms.DiscreteLaplace(n, 1.0 / step)),
         _of_values("exponential", "exponential mechanism: nearer values (of categories: the true one) score higher",
                    _exponential),
     )

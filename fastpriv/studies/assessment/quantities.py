@@ -28,8 +28,7 @@ from ...base.estimate import KINDS, Estimate, Unit, equal_fields, exact
 from ...base.numerics import FloatArray, IntArray
 from ...channels import AnyChannel
 from ...conversions.average_bayesian_privacy import abp_given_secret_from_mbp
-from ...mechanisms import GeometricMechanism
-from ...mechanisms.gaussian import GaussianMechanism
+from ...mechanisms import GaussianMechanism, GeometricMechanism
 from .secret import SecretDistribution
 
 LDP_DELTA = 1e-5  # the delta at which the approximate LDP epsilon is reported, as is usual

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -31,7 +31,8 @@ from .verdict import value_risk
 _NUMBERS = ("sigma", "level", "epsilon", "value", "lower", "upper")  # columns of numbers
 # Columns of the tidy table, in order.
 COLUMNS = ("column", "mechanism", "quantity", *_NUMBERS, "kind", "unit", "method")
-FORMATS = ("csv", "parquet", "json", "html")  # file formats in which ``save`` writes a result
+Format = Literal["csv", "parquet", "json", "html"]
+_FORMATS: tuple[Format, ...] = get_args(Format)  # file formats in which ``save`` writes a result
 SensitivitySource = Literal["given", "data", "distribution", "none"]
 # What JSON and Parquet say of each source.
 _SENSITIVITY_TEXTS = {
@@ -51,12 +52,8 @@ class _Report(Table):
         return hash((type(self).__name__, repr(self)))
 
     def settings(self) -> dict[str, Any]:
-        """Input, mechanisms, grid sizes and meanings, in plain types."""
-        raise NotImplementedError
-
-    def summary(self) -> str:
-        """The table that a person reads."""
-        raise NotImplementedError
+        """Input, mechanisms, grid sizes, meanings and what targets need, in plain types."""
+        return self.metadata()
 
     def plot(self) -> Any:
         """The figure, a ``matplotlib.figure.Figure``."""
@@ -66,17 +63,13 @@ class _Report(Table):
         """The columns by name, in order, with the type of their cells."""
         return {name: "number" if name in _NUMBERS else "category" for name in COLUMNS}
 
-    def metadata(self) -> dict[str, Any]:
-        """Input, settings, meanings and what targets need, as ``settings``."""
-        return self.settings()
-
     def columns(self) -> dict[str, list[Any]]:
         """The tidy table as columns."""
         return dict(zip(COLUMNS, map(list, zip(*self.rows(), strict=True)), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Settings and tidy table in plain types, as ``to_json`` writes them; infinite numbers stay floats."""
-        return self.settings() | {"table": list(self.named_rows())}
+        return self.metadata() | {"table": list(self.named_rows())}
 
     def _repr_html_(self) -> str:
         """The table of the summary, for notebooks."""
@@ -96,23 +89,18 @@ class _Report(Table):
         write_picture(target, self.plot(), dots)
 
     def save(
-        self,
-        directory: str | os.PathLike[str],
-        *,
-        formats: tuple[Literal["csv", "parquet", "json", "html"], ...] = ("csv", "parquet", "json", "html"),
-        figure: Literal["png", "svg", "pdf"] | None = "png",
-        ran: Mapping[str, str] | None = None,
+        self, directory: str | os.PathLike[str], *, formats: tuple[Format, ...] = _FORMATS,
+        figure: Literal["png", "svg", "pdf"] | None = "png", ran: Mapping[str, str] | None = None,
     ) -> list[Path]:
         """Write ``assessment.<format>`` for each format, and the figure; return the paths.
 
         The HTML page is written last, and links to the other files; it says what ``ran``, by name.
         """
         for name in validate.sequence("formats", formats, "formats"):
-            validate.choice("formats", name, FORMATS)
+            validate.choice("formats", name, _FORMATS)
         if figure is not None:
             validate.choice("figure", figure, PICTURES)
-        if not isinstance(ran, (Mapping, type(None))):
-            raise DomainError(f"ran must be a dict of texts; got {validate.shown(ran)}. Pass {{'command': 'mine'}}.")
+        validate.instance("ran", ran, (Mapping, type(None)), "a dict of texts", "Pass {'command': 'mine'}.")
         folder = writable_directory(validate.path("directory", directory))
         paths = []
         for kind in formats:
@@ -240,9 +228,7 @@ class Assessment(_Report):
         return self.grid
 
     def __getitem__(self, quantity: str) -> Estimate:
-        if quantity not in self.quantities:
-            raise DomainError(f"quantity must be one of {', '.join(self.quantities)}; got {quantity!r}. Choose one.")
-        grid = self.quantities[quantity]
+        grid = self.quantities[validate.choice("quantity", quantity, tuple(self.quantities))]
         kind: Any = grid.weakest_kind
         method = "; ".join(sorted(set(grid.method)))
         return Estimate(grid.value, grid.lower, grid.upper, kind=kind, unit=QUANTITIES[quantity].unit, method=method)
@@ -276,7 +262,7 @@ class Assessment(_Report):
                 for cells in zip(epsilons, *numbers, strict=True):
                     yield (self.name, mechanism, quantity, sigma, level, *cells, grid.kind[i], unit, grid.method[i])
 
-    def settings(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Input, mechanism, grid sizes, meanings and what targets need, in plain types."""
         data: dict[str, Any] = {
             "name": self.name, "source": self.source, "records": self.records, "bins": self.bins,
@@ -364,6 +350,6 @@ class Comparison(_Report):
         for assessment in self.assessments:
             yield from assessment.rows()
 
-    def settings(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """The settings of each assessment, in plain types."""
-        return {"fastpriv": VERSION, "assessments": [assessment.settings() for assessment in self.assessments]}
+        return {"fastpriv": VERSION, "assessments": [assessment.metadata() for assessment in self.assessments]}

@@ -36,8 +36,7 @@ from ...base.estimate import Estimate, exact
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray, doubles_around, next_above
 from ...composition import compose
 from ...distributions import Pmf
-from ...mechanisms import LaplaceMechanism
-from ...mechanisms.gaussian import GaussianMechanism
+from ...mechanisms import GaussianMechanism, LaplaceMechanism
 from .families import MechanismFamily, Parameter
 from .quantities import LDP_DELTA
 from .secret import SecretDistribution

@@ -5,8 +5,6 @@
 confidence level, ``audit_p_value`` says whether the outcomes contradict one claim.
 """
 
-from __future__ import annotations
-
 from ...base.public_names import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)  # the list is __init__.pyi

@@ -51,11 +51,8 @@ class _AuditCounts(ValueObject):
         self._set(**dict(zip(names, result, strict=True)))
 
     def __repr__(self) -> str:
-        words = []
-        for name in self._fields:
-            counts = getattr(self, name)
-            shown = f"{counts.item():.0f}" if counts.ndim == 0 else f"<array of shape {counts.shape}>"
-            words.append(f"{name}={shown}")
+        shown = (f"{n.item():.0f}" if n.ndim == 0 else f"<array of shape {n.shape}>" for n in self._arrays())
+        words = (f"{name}={text}" for name, text in zip(self._fields, shown, strict=True))
         return f"{type(self).__name__}({', '.join(words)})"
 
 

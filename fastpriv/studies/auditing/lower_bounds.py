@@ -9,7 +9,7 @@ The largest parameter that is excluded is the ``lower`` of an Estimate; its ``va
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +36,7 @@ _METHODS = {  # ``method`` of the Estimate
 # bound: proved - docs/proofs/roundings.md, 13.7: rounding of a parameter of rates, relative to it and to 1
 _ROUNDING = 1e-11
 _LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
-_HALVED = 0.5  # the confidence of ``value``
+HALVED = 0.5  # the confidence of ``value``
 _LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines above a curve: its slopes change by 3 %
 # bound: proved - an exponential, a product and two differences of numbers up to 1
 _LINE_ERROR = 8 * UNIT_ROUNDOFF
@@ -239,7 +239,7 @@ def audit_p_value(
         )
     if p is not None:
         rows, index, shape = _rows(outcomes)
-        answer = _line_p_values(rows, _lines_above(p, q, isinstance(outcomes, OneRun)))[index].reshape(shape)
+        answer = _line_p_values(rows, *_lines_above(p, q, isinstance(outcomes, OneRun)))[index].reshape(shape)
         return float(answer) if shape == () else answer
     levels = validate.real("epsilon", epsilon, "at least 0", lambda x: x >= 0)
     numbers = validate.real("delta", delta, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
@@ -331,15 +331,11 @@ def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray(np.clip(np.minimum(forward, 1.0 - np.exp(-epsilon) * (1.0 - delta - x)), 0.0, 1.0))
 
 
-class _TradeoffLines(NamedTuple):
-    """Lines e^epsilon x + delta above the trade-off curve F."""
+def _lines_above(p: Any, q: Any, both_directions: bool) -> tuple[FloatArray, FloatArray]:
+    """Epsilon and delta of lines e^epsilon x + delta above F of the pair (without, with the target).
 
-    epsilon: FloatArray
-    delta: FloatArray
-
-
-def _lines_above(p: Any, q: Any, both_directions: bool) -> _TradeoffLines:
-    """Lines above F of the pair (without, with the target), of the worse direction each if it has to serve both."""
+    They are of the worse direction each if it has to serve both.
+    """
     pair = certified_curves(p, q)
     levels = _LEVELS
     if pair.discrete is not None:  # its curve is straight between the ratios of probabilities
@@ -350,28 +346,28 @@ def _lines_above(p: Any, q: Any, both_directions: bool) -> _TradeoffLines:
     if both_directions:
         with_target = without = np.maximum(with_target, without)
     below = 1.0 - np.exp(-levels[1:]) * (1.0 - without[1:]) + _LINE_ERROR  # at -epsilon
-    return _TradeoffLines(np.r_[levels, -levels[1:]], np.r_[with_target, np.minimum(below, 1.0)])
+    return np.r_[levels, -levels[1:]], np.r_[with_target, np.minimum(below, 1.0)]
 
 
-def _line_p_values(rows: FloatArray, lines: _TradeoffLines) -> FloatArray:
+def _line_p_values(rows: FloatArray, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
     """p-values of the claim that F is below all lines, of each row of counts."""
-    slopes = np.exp(lines.epsilon)
+    slopes = np.exp(epsilon)
     if rows.shape[1] == 4:
         step = max(1, _MOST_GRID // slopes.size)
 
         def curve(x: FloatArray, _: FloatArray) -> FloatArray:
-            parts = [x[i : i + step, None] * slopes + lines.delta for i in range(0, len(x), step)]
+            parts = [x[i : i + step, None] * slopes + delta for i in range(0, len(x), step)]
             return np.asarray(np.minimum(np.concatenate([part.min(axis=1) for part in parts]), 1.0))
 
         return repeated_runs.product_p_value(rows, curve)
 
     def inverse(x: FloatArray) -> FloatArray:  # the rate of false guesses that each rate of true ones needs at least
-        return np.asarray(np.maximum(((x[:, None] - lines.delta) / slopes).max(axis=1), 0.0))
+        return np.asarray(np.maximum(((x[:, None] - delta) / slopes).max(axis=1), 0.0))
 
     answer = np.empty(len(rows))
     for k in range(len(rows)):
         row = rows[k : k + 1]
-        single_lines = one_run.p_value(np.repeat(row, lines.delta.size, axis=0), lines.epsilon, lines.delta)
+        single_lines = one_run.p_value(np.repeat(row, delta.size, axis=0), epsilon, delta)
         answer[k] = min(single_lines.min(), one_run.level_p_value(row, inverse))
     return answer
 
@@ -403,6 +399,6 @@ def _lower_bounds(
 ) -> Estimate:
     """The bounds of each audit at this level, and at confidence 1/2, of what ``_rows`` returned."""
     rows, index, shape = distinct
-    lower, halved = (bounds(rows, form, 1.0 - side)[index].reshape(shape) for side in (level, _HALVED))
+    lower, halved = (bounds(rows, form, 1.0 - side)[index].reshape(shape) for side in (level, HALVED))
     upper = np.full_like(lower, 1.0 if unit == "probability" else np.inf)
     return estimate_around(np.maximum(lower, halved), lower, upper, unit, _METHODS[form], level)

@@ -79,18 +79,15 @@ def product_p_value(rows: FloatArray, claim: Callable[[FloatArray, FloatArray], 
     def block(part: FloatArray) -> FloatArray:
         tp, n1, fp, n0 = part[:, :4].T
 
-        def low(x: FloatArray) -> FloatArray:
-            return _low_count(fp, n0, x)
-
         def high(x: FloatArray) -> FloatArray:
             return _high_count(tp, n1, claim(x, part))
 
         def cost(x: FloatArray) -> FloatArray:
-            return np.asarray(-np.log(low(x)) - np.log(high(x)))
+            return np.asarray(-np.log(_low_count(fp, n0, x)) - np.log(high(x)))
 
         with np.errstate(divide="ignore", invalid="ignore"):
             x1, x2 = _section(np.zeros(len(part)), np.ones(len(part)), cost, lambda x: high(x) == 0.0)
-            product = np.minimum(low(x1) * high(x2) * (1.0 + _P_VALUE_ERROR), 1.0)
+            product = np.minimum(_low_count(fp, n0, x1) * high(x2) * (1.0 + _P_VALUE_ERROR), 1.0)
             result = np.where(product > 0.0, product * (1.0 - np.log(product)), 0.0)
         return np.minimum(result, 1.0)
 

@@ -32,7 +32,7 @@ from ...base.values import distinct_rows
 from ...composition import RiskStatement
 from ...sampling.statistics.intervals import estimate_around, least_rates, most_rates
 from ..membership.evaluation import auc, scores_and_membership
-from .lower_bounds import epsilon_bounds, mu_bounds
+from .lower_bounds import HALVED, epsilon_bounds, mu_bounds
 
 Design = Literal["repeated_runs", "one_run"]
 Selection = Literal["simultaneous", "split", "as_published"]
@@ -42,7 +42,6 @@ _UNFAIR = 1e-9
 _MOST_POINTS = 200  # thresholds whose own bounds a single audit gives: finer steps are not seen in a figure
 _LARGEST_TABLE = 10_000  # trials for which all bounds of a rate are computed, and kept for the next audit of this size
 _CLEARLY_LOWER = 3.7  # standard errors of an AUC below 1/2: once in 10,000 audits by chance
-_HALVED = 0.5  # the confidence of ``value``
 # bound: proved - an exponential and two products, relative to their result, and differences of numbers up to 1, of
 # which a result above 0 is made
 _SAMPLE_ROUNDING = 8 * UNIT_ROUNDOFF
@@ -298,7 +297,7 @@ def hockey_stick_of_samples(
         chosen = np.take_along_axis(differences(audited), best, axis=-1)[..., 0]
         return np.maximum(chosen, np.maximum(0.0, -np.expm1(np.minimum(levels, 0.0)) * (1.0 - _SAMPLE_ROUNDING))) + 0.0
 
-    lower, value = bound((1.0 - level) / (2 * tests)), bound((1.0 - _HALVED) / (2 * tests))
+    lower, value = bound((1.0 - level) / (2 * tests)), bound((1.0 - HALVED) / (2 * tests))
     method = f"thresholds of samples, {selection}"
     return estimate_around(value, lower, np.ones_like(lower), "probability", method, level)
 
@@ -323,7 +322,7 @@ def _repeated_runs(
     if guesses is not None:
         raise DomainError(f"guesses must be left out for repeated runs; got {guesses!r}. Pass a threshold, or none.")
     fixed = None if threshold is None else validate.scalar("threshold", threshold)
-    errors = (1.0 - level, 1.0 - _HALVED)
+    errors = (1.0 - level, 1.0 - HALVED)
     best, tests = [], np.empty(len(x))  # the rows of counts by audit, quantity and level, and among how many they are
     for k, (scores, member) in enumerate(zip(x, b, strict=True)):
         choosing, audited, tests[k] = _candidates(scores, member, selection, fixed)
@@ -395,13 +394,9 @@ def _one_run(
     rows[:, :, 2] = m
     share = 1 if selection == "as_published" else len(numbers)
     flat = rows.reshape(-1, 3)
-    each = [
-        [
-            _bounds(flat, quantity, delta, "exact", error / share).reshape(rows.shape[:2])
-            for error in (1.0 - level, 1.0 - _HALVED)
-        ]
-        for quantity in range(2)
-    ]
+    errors = (1.0 - level, 1.0 - HALVED)
+    each = [[_bounds(flat, quantity, delta, "exact", error / share).reshape(rows.shape[:2]) for error in errors]
+            for quantity in range(2)]
     bounds = [[number.max(axis=1) for number in numbers] for numbers in each]
     pointwise = _bounds(rows[0], 0, delta, "exact", 1.0 - level) if len(x) == 1 else np.zeros(0)
     return bounds, np.array(numbers, dtype=np.float64), pointwise, rows[np.arange(len(x)), each[0][0].argmax(axis=1)]

@@ -165,6 +165,9 @@ class LayeredModel(ValueObject):
     def _number(self) -> int:
         return ACTIVATIONS.index(self.activation)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._arrays()))})"
+
 
 class SoftmaxRegression(LayeredModel):
     """Multinomial logistic regression with an intercept.
@@ -208,9 +211,6 @@ class SoftmaxRegression(LayeredModel):
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         self._set_layers(n_features, (), n_classes)
-
-    def __repr__(self) -> str:
-        return f"SoftmaxRegression({self.n_features}, {self.n_classes})"
 
 
 class MultilayerPerceptron(LayeredModel):
@@ -268,6 +268,3 @@ class MultilayerPerceptron(LayeredModel):
     def hidden(self) -> tuple[int, ...]:
         """Widths of the hidden layers."""
         return self.widths[1:-1]
-
-    def __repr__(self) -> str:
-        return f"MultilayerPerceptron({self.n_features}, {self.hidden}, {self.n_classes}, {self.activation!r})"

@@ -15,11 +15,10 @@ from ...base import validate
 from ...base.estimate import Estimate
 from ...base.files import writable_directory, write_picture, write_text
 from ...report import Pictures, TextTable, estimates_against_noise, kind_meanings, page, style
-from ..membership.studies import names_by_remark, remarks_panel, shown
+from ..membership.studies import DPI, names_by_remark, remarks_panel, shown
 from .leakage_studies import LeakageStudy, outcome_numbers
 from .record_files import LabelledRecords
 
-_DPI = 110  # dots per inch of written pictures
 _PANEL = (6.6, 5.3)  # inches, of a panel with protections along its axis
 _PICTURE = 0.78  # inches, side of a reconstructed picture
 _PICTURES = 14  # of a row, the true one first
@@ -118,10 +117,10 @@ def save_leakage(
     if figure is not None:
         draws = [partial(estimates_against_noise, study, quantity=quantity) for quantity in ("c1", "recovered")]
         panels = style.figure_of_panels(draws, _PANEL)
-        paths.append(write_picture(folder / f"leakage.{figure}", panels, _DPI))
+        paths.append(write_picture(folder / f"leakage.{figure}", panels, DPI))
         if data.shape is not None:
             picture = reconstruction_figure(study, data)
-            paths.append(write_picture(folder / f"reconstructions.{figure}", picture, _DPI))
+            paths.append(write_picture(folder / f"reconstructions.{figure}", picture, DPI))
     text = leakage_page(study, data, [path.name for path in paths], drawn=figure is not None, command=command)
     return [*paths, write_text(folder / "leakage.html", text)]
 

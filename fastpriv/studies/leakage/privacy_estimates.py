@@ -337,9 +337,8 @@ def _check_named(named: IntArray, size: int) -> None:
 def _ends(samples: FloatArray, level: float, side: str) -> FloatArray:
     """The quantile that bounds from below or above, of samples of the shape (B, ...)."""
     error = 0.5 * (1.0 - level)
-    if side == "lower":
-        return np.asarray(np.quantile(samples, error, axis=0, method="lower"))
-    return np.asarray(np.quantile(samples, 1.0 - error, axis=0, method="higher"))
+    quantile, method = (error, "lower") if side == "lower" else (1.0 - error, "higher")
+    return np.asarray(np.quantile(samples, quantile, axis=0, method=method))  # type: ignore[call-overload]
 
 
 def _c1(counts: _Counts, weights: FloatArray, level: float) -> Estimate:

@@ -75,15 +75,15 @@ def read_records(
     """
     file = validate.path("path", path)
     validate.existing_file("path", file)
-    if file.suffix == ".npz" and (label is not None or any(item is not None for item in dialect.values())):
+    if file.suffix != ".npz":
+        records, labels = _table(ColumnFile(file, **dialect), label)
+    elif label is not None or any(item is not None for item in dialect.values()):
         raise DomainError(
             f"label and the options of CSV files must be left out for .npz; got {str(file)!r}, which names its labels."
         )
-    if file.suffix == ".npz":
+    else:
         arrays = read_npz(file, functools.partial(_check_keys, file), "Take fewer records.")
         records, labels = arrays["records"], arrays["labels"]
-    else:
-        records, labels = _table(ColumnFile(file, **dialect), label)
     return labelled_records(records, labels, shape=shape, source=file.name)
 
 

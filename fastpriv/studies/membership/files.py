@@ -305,11 +305,8 @@ def _packed(
     reference: Mapping[str, tuple[str, float]] | None,
 ) -> Panel:
     """The panel of the attributes of all blocks, which are packed one by one."""
-    if reference is not None and not isinstance(reference, Mapping):
-        raise DomainError(
-            f"reference must be a mapping from names to alleles and frequencies; got {validate.shown(reference)}. "
-            "Write {'rs1': ('A', 0.25)}."
-        )
+    description, remedy = "a mapping from names to alleles and frequencies", "Write {'rs1': ('A', 0.25)}."
+    validate.instance("reference", reference, (Mapping, type(None)), description, remedy)
     chunks: list[ByteArray] = []
     names: list[str] = []
     selected: list[bool] = []

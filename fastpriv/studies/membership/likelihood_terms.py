@@ -35,15 +35,9 @@ class LikelihoodTerm(NamedTuple):
 
 def releases_of(model: Any) -> tuple[FrequencyRelease, ...]:
     """The releases of a model, after a check that their likelihood is known."""
-    if isinstance(model, FrequencyRelease):
-        parts: tuple[FrequencyRelease, ...] = (model,)
-    elif isinstance(model, CombinedReleases):
-        parts = model.releases
-    else:
-        raise DomainError(
-            f"model must be a FrequencyRelease or CombinedReleases; got {validate.shown(model)}. Build one of "
-            "fastpriv.membership."
-        )
+    kinds, remedy = (FrequencyRelease, CombinedReleases), "Build one of fastpriv.membership."
+    validate.instance("model", model, kinds, "a FrequencyRelease or CombinedReleases", remedy)
+    parts: tuple[FrequencyRelease, ...] = (model,) if isinstance(model, FrequencyRelease) else model.releases
     for part in parts:
         if not part.noise.has_likelihood(part.clip):
             raise DomainError(

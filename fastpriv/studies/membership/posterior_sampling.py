@@ -208,18 +208,15 @@ def _starts(
         order = np.argsort(-estimate, kind="stable")
         result = drawn.copy()
         if isinstance(prior, FixedSizeMembership):
-            for chain, chosen in ((0, order[: prior.n0]), (2, order[people - prior.n0 :])):
-                if chain < chains:
-                    result[chain] = 0
-                    result[chain, chosen] = 1
+            for part_of_chains, chosen in ((slice(0, 1), order[: prior.n0]), (slice(2, 3), order[people - prior.n0 :])):
+                result[part_of_chains] = 0
+                result[part_of_chains, chosen] = 1
         else:
             result[0] = estimate > 0.5 * _SAME_ESTIMATE
             result[0, order[0]] = 1
-            if chains > 2:
-                result[2] = 1
-            if chains > 3:
-                result[3] = 0
-                result[3, order[0]] = 1
+            result[2:3] = 1  # slices, as there may be fewer chains
+            result[3:4] = 0
+            result[3:4, order[0]] = 1
         starts.append(np.repeat(result[:, None], temperatures, axis=1))
     return starts
 

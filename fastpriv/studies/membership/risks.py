@@ -106,8 +106,7 @@ def bgp_risk(
     1.996912 [1.996911, 1.996912], 1.598985 [1.598984, 1.598985]
     """
     validate.choice("kind", kind, ("marginal", "joint"))
-    result = _entropies(model, method, samples, confidence, rng)
-    return result.joint if kind == "joint" else result.marginal
+    return _entropies(model, method, samples, confidence, rng)[("joint", "marginal").index(kind)]
 
 
 @in_unit
@@ -146,7 +145,7 @@ def conditional_entropies(
     >>> conditional_entropies(model).value.round(6)
     array([0.41366 , 0.578806, 0.578806])
     """
-    return _entropies(model, method, samples, confidence, rng).people
+    return _entropies(model, method, samples, confidence, rng)[2]
 
 
 def bwma(
@@ -209,12 +208,6 @@ def bwma(
     return _statistical(numbers, "1", confidence, samples)
 
 
-class _Entropies(NamedTuple):
-    joint: Estimate
-    marginal: Estimate
-    people: Estimate
-
-
 class _OneDimensionalClasses(NamedTuple):
     """Classes of a release that says no more than one number; ``model`` is None where that number has no noise."""
 
@@ -246,7 +239,8 @@ def _line_if_it_serves(model: Any, method: str, samples: Any, confidence: Any) -
     return None
 
 
-def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RNGLike) -> _Entropies:
+def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RNGLike) -> tuple[Estimate, ...]:
+    """H(b | r), the sum over people of H(b_k | r), and these numbers."""
     line = _line_if_it_serves(model, method, samples, confidence)
     if line is not None:
         return _line_entropies(line)
@@ -261,7 +255,7 @@ def _entropies(model: Any, method: str, samples: int, confidence: float, rng: RN
 
     result = _mean_over_releases(model, entropies, samples, confidence, rng, high=model.n_people * LOG_2)
     parts_of = [tuple(x[index] for x in result) for index in (0, 1, slice(2, None))]
-    return _Entropies(*(_statistical(item, "nats", confidence, samples) for item in parts_of))
+    return tuple(_statistical(item, "nats", confidence, samples) for item in parts_of)
 
 
 def _line(parts: tuple[FrequencyRelease, ...]) -> _OneDimensionalClasses | None:
@@ -314,7 +308,7 @@ def _scale(part: FrequencyRelease, sizes: Any) -> FloatArray:
     return np.asarray(noise.scale_of(sizes), dtype=np.float64)
 
 
-def _line_entropies(line: _OneDimensionalClasses) -> _Entropies:
+def _line_entropies(line: _OneDimensionalClasses) -> tuple[Estimate, ...]:
     """Certified entropies of the membership and of each person: those of the classes plus H(b | class)."""
     classes = line.classes
     if line.model is None:
@@ -334,7 +328,7 @@ def _line_entropies(line: _OneDimensionalClasses) -> _Entropies:
     marginal = math.fsum(people.tolist())
     marginal_error = math.fsum(people_errors.tolist()) + _CLASS_ERROR * marginal
     numbers = ((value[0], error[0]), (marginal, marginal_error), (people, people_errors))
-    return _Entropies(*(_certified(np.asarray(x), np.asarray(e), "nats", line.method) for x, e in numbers))
+    return tuple(_certified(np.asarray(x), np.asarray(e), "nats", line.method) for x, e in numbers)
 
 
 def _line_bwma(line: _OneDimensionalClasses, gamma: float) -> tuple[float, float]:

@@ -44,7 +44,7 @@ _TITLES = {
 }
 # The random stream of each attack on a defence; 0 is that of the releases, 2 belonged to an attack of earlier versions.
 _STREAMS = {"bayes": 1, "fixed": 3, "adaptive": 4, "score": 5, "tree": 6, "svm": 7, "logistic": 8, "network": 9}
-_DPI = 110  # dots per inch of written pictures: a figure is four panels wide
+DPI = 110  # dots per inch of written pictures: a figure is four panels wide
 # What the columns of the table say.
 _MEANINGS = {
     "AUC": "the probability that a member of one release scores higher than a non-member of another; 0.5 is chance",
@@ -380,9 +380,13 @@ def study_page(study: AttackStudy, files: Sequence[str] = (), *, drawn: bool = T
         f"attackers' references. Each attack sees {settings['n_releases']:,} releases of each defence. Intervals hold "
         f"at level {settings['confidence']:g} each; releases are the independent units."
     )
+    numbers = ("AUC", f"TPR at FPR {settings['fpr']:g}", "advantage", f"BWMA, gamma = {settings['gamma']:g}",
+               "utility loss")
+    headings: list[Any] = ["defence", "attack", *((name, "interval") for name in numbers)]
+    rows = [(outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes]
+    table = TextTable(headings, rows, "Every attack on every defence", numeric=range(2, 7))
     sections: dict[str, list[Any]] = {
-        "": [about, settings.get("data")],
-        "Table": [_table_of(study), _MEANINGS, remarks_panel("outcomes", study.remarks())],
+        "": [about, settings.get("data")], "Table": [table, _MEANINGS, remarks_panel("outcomes", study.remarks())],
     }
     sections |= {f"Defence: {defence}": _defence(study, defence, drawn) for defence in study.defences()}
     sections["Beside them: a constant"] = [
@@ -405,7 +409,7 @@ def save_study(
     folder = writable_directory(validate.path("directory", directory))
     paths = study.write_files(folder, "membership")
     if figure is not None:
-        paths.append(write_picture(folder / f"membership.{figure}", attack_figure(study), _DPI))
+        paths.append(write_picture(folder / f"membership.{figure}", attack_figure(study), DPI))
     text = study_page(study, [path.name for path in paths], drawn=figure is not None)
     return [*paths, write_text(folder / "membership.html", text)]
 
@@ -414,14 +418,6 @@ def remarks_panel(heading: str, remarks: Mapping[str, list[str]]) -> Details | N
     """The remarks of a page, with the names of what they are about under this heading; None without any."""
     pairs = [("; ".join(names), text) for text, names in remarks.items()]
     return Details("Remarks", [TextTable((heading, "remark"), pairs, "Remarks")]) if pairs else None
-
-
-def _table_of(study: AttackStudy) -> TextTable:
-    fpr, gamma = study.settings["fpr"], study.settings["gamma"]
-    numbers = ("AUC", f"TPR at FPR {fpr:g}", "advantage", f"BWMA, gamma = {gamma:g}", "utility loss")
-    headings: list[Any] = ["defence", "attack", *((name, "interval") for name in numbers)]
-    rows = [(outcome.defence, outcome.attack, *map(shown, outcome.numbers())) for outcome in study.outcomes]
-    return TextTable(headings, rows, "Every attack on every defence", numeric=range(2, 7))
 
 
 def _defence(study: AttackStudy, defence: str, drawn: bool) -> list[Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from .texts import texts_of
 #    such sums: 64 + 3 + 5 roundings, doubled
 _SUM_ERROR = 256 * UNIT_ROUNDOFF
 _SEEDS = 1000  # releases of the generator that are attacked
-_PRIORS = np.linspace(0.01, 0.99, 99)  # of the channels of theorem 12
+_PRIORS = np.array([(1 - q, q) for q in np.linspace(0.01, 0.99, 99)])  # of the channels of theorem 12
 
 Sides = tuple[Estimate, str, Estimate]  # of a relation
 # Sides of the printed statement and of its right form in a game, and numbers that the texts name.
@@ -222,13 +222,13 @@ def _theorem_5_identity() -> Game:
     """Two attributes of four people, released one by one without noise, and together."""
     panel, prior = Panel([[1, 1], [1, 0], [0, 1], [1, 1]]), BernoulliMembership(0.5)
     each = [FrequencyRelease(panel, prior, NoNoise(), attributes=[j]) for j in (0, 1)]
-    joint = _without_noise(CombinedReleases(each))
-    alone = [_without_noise(CombinedReleases([item])) for item in each]
-    total_correlation = alone[0].output + alone[1].output - joint.output
-    parts = alone[0].risk + alone[1].risk
+    joint_risk, joint_output = _without_noise(CombinedReleases(each))
+    risks, outputs = zip(*(_without_noise(CombinedReleases([item])) for item in each), strict=True)
+    total_correlation = sum(outputs) - joint_output
+    parts = sum(risks)
     # the releases are functions of b: given it, their total correlation is 0
     right = parts - float(prior.entropy(4).value) + total_correlation
-    return (_nats(joint.risk), ">=", _nats(parts)), (_nats(joint.risk), "=", _nats(right))
+    return (_nats(joint_risk), ">=", _nats(parts)), (_nats(joint_risk), "=", _nats(right))
 
 
 def _theorem_5_bound() -> Game:
@@ -298,7 +298,7 @@ def _proposition_10() -> Game:
 def _theorem_12_risk_to_profile() -> Game:
     """A binary symmetric channel that tells less than an erasure channel under every prior, but not at epsilon = 0."""
     symmetric, erasure = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.6, 0.4, 0.0], [0.0, 0.4, 0.6]])
-    more = min(_information(q, erasure) - _information(q, symmetric) for q in _PRIORS)
+    more = min(_mutual_information(prior, erasure) - _mutual_information(prior, symmetric) for prior in _PRIORS)
     result = compare_mechanisms(tuple(symmetric), tuple(erasure))
     first = next(example for example in result.counterexamples if example.less_private == "first")
     printed, right = (first.delta_1, "<=", first.delta_2), (first.advantage_1, ">=", first.advantage_2)
@@ -317,23 +317,14 @@ def _theorem_12_profile_to_risk() -> Game:
     return (more, ">=", less), (less, ">=", more), {"excess": rounded_up(excess, 2)}
 
 
-class _NoiselessRelease(NamedTuple):
-    """Joint risk H(B | X) and entropy H(X) of releases without noise."""
-
-    risk: float
-    output: float
-
-
-def _without_noise(model: CombinedReleases) -> _NoiselessRelease:
-    """Both, by the posterior of every release that can happen."""
+def _without_noise(model: CombinedReleases) -> tuple[float, float]:
+    """Joint risk H(B | X) and entropy H(X) of releases without noise, by the posterior of every possible release."""
     b, logs = all_memberships(model.prior, model.n_people)
     chance = np.exp(logs)
     posterior = membership_posterior(model, [release.frequencies(b) for release in model.releases])
     evidence = posterior.log_evidence
     assert evidence is not None
-    return _NoiselessRelease(
-        float(chance @ np.asarray(_entropy_of(posterior).value)), -float(chance @ np.asarray(evidence.value))
-    )
+    return float(chance @ np.asarray(_entropy_of(posterior).value)), -float(chance @ np.asarray(evidence.value))
 
 
 def _entropy_of(posterior: MembershipPosterior) -> Estimate:
@@ -349,10 +340,6 @@ def _entropy(p: FloatArray) -> float:
 def _mutual_information(prior: FloatArray, rows: FloatArray) -> float:
     joint = prior[:, None] * rows
     return _entropy(joint.sum(axis=0)) + _entropy(prior) - _entropy(joint)
-
-
-def _information(q: float, rows: FloatArray) -> float:
-    return _mutual_information(np.array([1 - q, q]), rows)
 
 
 def _marginal_ratio(rows: FloatArray) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,24 +132,21 @@ def compute_figure(name: str) -> PaperFigure:
     return PaperFigure(name, texts["parameters"], curves, time.perf_counter() - start)
 
 
-def _figure1() -> list[_CurveParts]:
-    curves: list[_CurveParts] = []
+def _figure1() -> Iterator[_CurveParts]:
     for mu in (0.5, 0.1, 0.01):
         sigma = sigma_from_ci_lmip(mu, 10, math.sqrt(10.0), rtol=1e-12, unit="bits")
         setting, along = {"mu_bits": mu}, {"epsilon_nats": _EPSILON}
         noisy = setting | {"sigma": float(sigma.value)}
         gaussian = _over_sigma_bracket(sigma, lambda s: GaussianMechanism(s, 2.0 * math.sqrt(10.0)).delta(_EPSILON))
-        curves += [
+        yield from (
             ("ldp_delta_achievable", conversions.dp_delta_from_ci_lmip(mu, _EPSILON, unit="bits"), setting, along),
             ("saturation", conversions.dp_delta_from_ci_lmip(mu, np.inf, unit="bits"), setting),
             ("ldp_delta_gaussian", gaussian, noisy, along),
             ("sigma", sigma, setting),
-        ]
-    return curves
+        )
 
 
-def _figure2() -> list[_CurveParts]:
-    curves: list[_CurveParts] = []
+def _figure2() -> Iterator[_CurveParts]:
     sigma = np.sqrt(_VARIANCE)
     along = {"sigma_squared": _VARIANCE, "sigma": sigma}
     for dimension in (1, 10):
@@ -159,17 +156,15 @@ def _figure2() -> list[_CurveParts]:
         bound = _with_rounding(conversions.ci_lmip_from_dp_curve(mechanism, unit="bits"))
         sharp = _with_rounding(conversions.ci_lmip_from_dp_curve(mechanism, form="two_inputs", unit="bits"))
         optimum = _with_rounding(awgn_capacity(dimension, radius, sigma, rtol=1e-12, unit="bits"))
-        curves += [
+        yield from (
             ("ci_lmip_from_ldp", bound, setting, along),
             ("ci_lmip_optimal", optimum, setting, along),
             ("two_inputs", sharp, setting, along),
             ("ratio", _ratio(bound, optimum), setting, along),
-        ]
-    return curves
+        )
 
 
-def _figure3() -> list[_CurveParts]:
-    curves: list[_CurveParts] = []
+def _figure3() -> Iterator[_CurveParts]:
     prior = _prior()
     for mu in (0.1, 0.01):
         sigma = sigma_from_cd_lmip(mu, prior, unit="bits")
@@ -184,7 +179,7 @@ def _figure3() -> list[_CurveParts]:
             return conversions.lip_delta_from_cd_lmip(mu, epsilon, form="as_published", unit="bits")
 
         pointwise = pointwise_lmip(prior, noise, certified=True)
-        curves += [
+        yield from (
             ("lip_delta_as_published", printed(_EPSILON), setting, along),
             ("saturation", conversions.lip_delta_from_pointwise_lmip(mu, np.inf, unit="bits"), setting),
             ("lip_delta_gaussian", exact(_EPSILON), noisy, along),
@@ -193,8 +188,7 @@ def _figure3() -> list[_CurveParts]:
             ("pointwise_lmip", pointwise.to("bits"), noisy),
             ("crossing", _crossing(exact, printed), setting),
             ("sigma", sigma, setting),
-        ]
-    return curves
+        )
 
 
 def _figure4() -> list[_CurveParts]:
@@ -279,7 +273,7 @@ def _crossing(exact: Callable[[FloatArray], Estimate], printed: Callable[[FloatA
 
 
 # The figures of the paper, each with what computes its curves.
-_FIGURES: dict[str, Callable[[], list[_CurveParts]]] = {
+_FIGURES: dict[str, Callable[[], Iterable[_CurveParts]]] = {
     "figure1": _figure1, "figure2": _figure2, "figure3": _figure3, "figure4": _figure4,
 }
 NAMES = tuple(_FIGURES)  # names of all figures, in the order of the paper
