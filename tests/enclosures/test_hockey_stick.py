@@ -177,3 +177,14 @@ def test_a_needle_far_away_is_not_lost():
     wide, needle = mix(1.0, 0.0, 1e3), mix([0.75, 0.25], [0.0, 700.0], [1e3, 1e-3])
     got = hockey_stick_divergence(mixture(needle), mixture(wide), 3.0)
     assert 0.2499 < got.lower <= got.upper < 0.25
+
+
+def test_equal_laws_by_different_components_are_at_distance_zero():
+    """Rounding of their difference would leave 1e-15, which integrals of the curve cannot refine."""
+    w = 2.0**-20
+    p = GaussianMixture([w, w, w, w, 1 - 4 * w], [0.0] * 5, [0.125] * 5)
+    q = GaussianMixture.single(0.0, 0.125)
+    for first, second in ((p, q), (q, p)):
+        assert (hockey_stick_divergence(first, second, [0.0, 1e-12, 1.0]).upper == 0.0).all()
+    moved = GaussianMixture([0.5, 0.5], [0.0, 0.0], [0.125, 0.25])
+    assert hockey_stick_divergence(moved, q, 0.0).lower > 0.1

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import time
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,8 +53,17 @@ def all_single_gaussians(*mixtures: GaussianMixture) -> bool:
 
 
 def identical(p: GaussianMixture, q: GaussianMixture) -> bool:
-    """Whether both hold equal arrays."""
-    return p is q or (p.weights.shape == q.weights.shape and p == q)
+    """Whether both hold equal arrays, or do once components of one mean and one standard deviation are joined."""
+    if p is q or (p.weights.shape == q.weights.shape and p == q):
+        return True
+    places = [list(zip(side.means.tolist(), side.sigmas.tolist(), strict=True)) for side in (p, q)]
+    if set(places[0]) != set(places[1]):
+        return False
+    joined: list[dict[tuple[float, float], Fraction]] = [{}, {}]
+    for weights, side, keys in zip(joined, (p, q), places, strict=True):
+        for key, weight in zip(keys, side.weights.tolist(), strict=True):
+            weights[key] = weights.get(key, Fraction(0)) + Fraction(weight)
+    return joined[0] == joined[1]
 
 
 def rescaled(*mixtures: GaussianMixture) -> tuple[GaussianMixture, ...]:
