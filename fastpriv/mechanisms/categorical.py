@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base import validate
 from ..base.errors import ShapeError
-from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, scaled_exponential
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, scaled_exponential
 from ..channels.base import AnyChannel
 from ..channels.likelihoods import DefaultLikelihood
 from ..channels.type_classes import ExtremeLogRatios, RowPair, TypeClasses, distinct_probabilities
@@ -199,8 +199,8 @@ class ExponentialMechanism(AnyChannel):
     def _log_rows(self, start: int, stop: int) -> FloatArray:
         scores = self.scores[start:stop]
         with np.errstate(over="ignore"):  # differences of scores first: products of large scores are rounded far more
-            gaps = np.maximum(scores - scores.max(axis=1, keepdims=True), -LARGEST_DOUBLE)
-            exponents = gaps * (0.5 * self.epsilon / self.sensitivity)
+            gaps = 0.5 * scores - 0.5 * scores.max(axis=1, keepdims=True)
+            exponents = gaps * (self.epsilon / self.sensitivity)
         return np.asarray(exponents - np.log(np.sum(np.exp(exponents), axis=1, keepdims=True)))
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 parameters that are nearly equal."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from mpmath import exp, mp, mpf, workdps
 
 from fastpriv import Channel, RandomizedResponse, notions
 from fastpriv.mechanisms import ExponentialMechanism, GeometricMechanism, UnaryEncoding
+from fastpriv.notions.discrete.channel_with_prior import ChannelWithPrior
+from fastpriv.notions.discrete.dense_quantities import RowBlocks, column_brackets
 from oracles import channel_notions as truth
 
 ROWS = np.array([[0.75, 0.125, 0.125, 0.0], [0.0, 0.0, 0.25, 0.75], [0.25, 0.25, 0.5, 0.0]])
@@ -88,3 +91,18 @@ def test_equal_logarithms_of_cells_that_are_computed_may_stand_for_different_cel
     scores[0, 0] = 1e-17
     epsilon = notions.ldp_epsilon(None, ExponentialMechanism(scores, 2.0, 1.0))
     assert epsilon.lower <= 1e-17 * (1 - 1 / releases) <= epsilon.upper < 1e-13
+
+
+def test_rows_of_wide_exponential_mechanisms() -> None:
+    """Three products are rounded relative to the log of the cell, however near 1 the largest cells are."""
+    high, low = float.fromhex("0x1.009eeef9337acp+0"), float.fromhex("-0x1.095c5ccd68f1fp-13")
+    epsilon, span = float.fromhex("0x1.002b45d344f8bp+10"), float.fromhex("0x1.00236955240c9p+0")
+    exact = (Fraction(high) - Fraction(low)) * Fraction(epsilon) / Fraction(2 * span)
+    rows = RowBlocks(ChannelWithPrior(ExponentialMechanism([[high, low], [low, high]], epsilon, span), None))
+    for bracket in column_brackets(rows, ("ldp_epsilon", "ldp_on_support")).values():
+        assert bracket.lower <= exact <= bracket.upper < exact * (1 + Fraction(1, 10**14))
+
+
+def test_scores_that_differ_by_more_than_the_largest_double() -> None:
+    logs = ExponentialMechanism([[1.5e308, -1.5e308]], 2.0, 1e308).log_matrix()
+    assert abs(logs[0, 0] - logs[0, 1] - 3.0) < 1e-14

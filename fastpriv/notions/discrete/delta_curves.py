@@ -477,7 +477,7 @@ def _curve_against_mixture(blocks: RowBlocks, levels: FloatArray) -> tuple[Float
     if blocks.unscaled:
         error = 16 * U * (float(first.spread.sum()) + span) + 6 * U * min(1.0, span)
     else:
-        error = 100 * U + 4 * blocks.log_error
+        error = 100 * U + 4 * blocks.mass_error
     return value, np.full(levels.size, error) + 74 * U * value
 
 
