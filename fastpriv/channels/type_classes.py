@@ -31,7 +31,7 @@ from ..kernels import _matrix_product
 
 _PAIRWISE_GROUPS = 8  # groups of a class up to which ratios are summed over pairs of groups, without cancellation
 _BLOCK_CLASSES = 2**18  # classes whose ratios are computed together; bounds the memory of the pairs of groups
-# bound: tested by enclosures/test_channels - error of a log of order 1 that a family makes from its parameters
+# bound: proved - docs/proofs/finite_capacity.md, 7.17: error of a log that a family makes from its parameters
 _LOG_ROUNDING = 32 * UNIT_ROUNDOFF  # absolute error, for each unit of 8 + |log|
 # bound: none - which of two formulas takes a log ratio
 _SMALLEST_ACCURATE = 2.0**-1021  # ratios below are subnormal, or nearly, and have few digits
@@ -354,6 +354,8 @@ class RowPair(ValueObject):
         Their difference, where it is known more precisely.
     log_error, ratio_error : array_like, shape (c,), optional
         Absolute bounds on the errors of log_p and log_q, and of log_ratio.
+    largest : float, optional
+        Without ``log_error``: size of the largest log that these are sums of, where it is not among them.
 
     Examples
     --------
@@ -373,13 +375,13 @@ class RowPair(ValueObject):
 
     def __init__(
         self, log_p: ArrayLike, log_q: ArrayLike, log_ratio: ArrayLike | None = None,
-        log_error: ArrayLike | None = None, ratio_error: ArrayLike | None = None,
+        log_error: ArrayLike | None = None, ratio_error: ArrayLike | None = None, *, largest: float = 0.0,
     ) -> None:
         p, q = np.array(log_p, dtype=np.float64), np.array(log_q, dtype=np.float64)
         finite_p, finite_q = (np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q))
         size = np.maximum(finite_p, finite_q)
         if log_error is None:
-            log_error = _LOG_ROUNDING * (8.0 + size)
+            log_error = _LOG_ROUNDING * (8.0 + largest + size)
         if log_ratio is None:
             same = p == q
             with np.errstate(invalid="ignore"):
@@ -389,7 +391,7 @@ class RowPair(ValueObject):
                 ratio_error = np.where(same, 0.0, bound)
         ratio = np.array(log_ratio, dtype=np.float64)
         if ratio_error is None:
-            ratio_error = 8.0 * UNIT_ROUNDOFF * np.where(np.isfinite(ratio), np.abs(ratio), 0.0)
+            ratio_error = 16.0 * UNIT_ROUNDOFF * np.where(np.isfinite(ratio), np.abs(ratio), 0.0)
         self._set(
             log_p=p, log_q=q, log_ratio=ratio, log_error=np.array(log_error, dtype=np.float64),
             ratio_error=np.array(ratio_error, dtype=np.float64),

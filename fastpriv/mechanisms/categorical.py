@@ -134,7 +134,8 @@ class RandomizedResponse(AnyChannel):
             error = 8 * UNIT_ROUNDOFF * abs(truth) + 2 * UNIT_ROUNDOFF * abs(lie) if self.epsilon < math.inf else 0.0
             return (RowPair([truth, lie], [lie, truth], [self.epsilon, -self.epsilon], [error] * 2, [0.0] * 2),)
         remainder, ratios = lie + math.log(self.k - 2), [self.epsilon, -self.epsilon, 0.0]
-        return (RowPair([truth, lie, remainder], [lie, truth, remainder], ratios, None, [0.0] * 3),)
+        rows = [truth, lie, remainder], [lie, truth, remainder]
+        return (RowPair(*rows, ratios, ratio_error=[0.0] * 3, largest=math.log(self.k)),)
 
     def __repr__(self) -> str:
         return f"RandomizedResponse({self.k}, {self.epsilon!r})"

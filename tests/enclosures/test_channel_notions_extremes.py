@@ -106,3 +106,12 @@ def test_rows_of_wide_exponential_mechanisms() -> None:
 def test_scores_that_differ_by_more_than_the_largest_double() -> None:
     logs = ExponentialMechanism([[1.5e308, -1.5e308]], 2.0, 1e308).log_matrix()
     assert abs(logs[0, 0] - logs[0, 1] - 3.0) < 1e-14
+
+
+def test_pairs_of_rows_of_vast_randomized_responses() -> None:
+    """The log of nearly 1 is the sum of two logs of k, and as wrong as these."""
+    for bits in range(100, 1000, 9):
+        k, epsilon = int(10 ** (bits / 1000) * 2**60) << (bits - 60), 3.7 + bits / 997
+        (pair,) = RandomizedResponse(k, epsilon).dominating_pairs()
+        others = -(math.exp(epsilon) + 1) / (k + math.exp(epsilon) - 1)
+        assert abs(pair.log_p[2] - others) <= pair.log_error[2] < 1e-11
