@@ -265,7 +265,7 @@ class AnyChannel(ValueObject):
         size = float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
         return types.classes_of_matrix(logs, True, prior, self._log_error(size + math.log(self.outputs)))
 
-    def _log_error(self, size: float) -> float:
+    def _log_error(self, size: Any) -> Any:
         """Bound on the error of the log of a cell that is computed; ``size`` is at least |log cell| + log(outputs)."""
         return 2.0**-49 * (1.0 + size)
 
@@ -527,7 +527,7 @@ class ProductChannel(AnyChannel):
             logs[row - start] = joint
         return logs
 
-    def _log_error(self, size: float) -> float:
+    def _log_error(self, size: Any) -> Any:
         terms = sum(self.powers)
         return 2.0**-49 * (terms + size) + UNIT_ROUNDOFF * terms * size
 
