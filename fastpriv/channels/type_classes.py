@@ -262,7 +262,11 @@ class TypeClasses(ValueObject):
         plus, minus = max(0.0, float(np.max(ratio, initial=-np.inf))), max(0.0, float(-np.min(ratio, initial=np.inf)))
         spread = self._largest_difference(support)
         overall = spread if support.all() else self._largest_difference(np.ones_like(support))
+        # in a class of many groups a log ratio is a difference of two logs (docs/proofs/finite_capacity.md, 7.19)
+        cancelling = (np.diff(self.starts) > _PAIRWISE_GROUPS) & np.isfinite(log_evidence)
+        largest = float(np.max(np.abs(log_evidence), where=cancelling, initial=0.0))
         error = 4 * self.error + underflow_error(spread, plus, minus)
+        error += UNIT_ROUNDOFF * (80 + 16 * math.log2(len(self.mass))) * largest
         return ExtremeLogRatios(overall, spread, plus, minus, rounding, error)
 
     def _largest_difference(self, selected: BoolArray) -> float:

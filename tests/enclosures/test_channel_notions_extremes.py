@@ -93,7 +93,7 @@ def test_equal_logarithms_of_cells_that_are_computed_may_stand_for_different_cel
     assert epsilon.lower <= 1e-17 * (1 - 1 / releases) <= epsilon.upper < 1e-13
 
 
-def test_rows_of_wide_exponential_mechanisms() -> None:
+def test_rows_of_wide_exponential_mechanisms():
     """Three products are rounded relative to the log of the cell, however near 1 the largest cells are."""
     high, low = float.fromhex("0x1.009eeef9337acp+0"), float.fromhex("-0x1.095c5ccd68f1fp-13")
     epsilon, span = float.fromhex("0x1.002b45d344f8bp+10"), float.fromhex("0x1.00236955240c9p+0")
@@ -103,15 +103,27 @@ def test_rows_of_wide_exponential_mechanisms() -> None:
         assert bracket.lower <= exact <= bracket.upper < exact * (1 + Fraction(1, 10**14))
 
 
-def test_scores_that_differ_by_more_than_the_largest_double() -> None:
+def test_scores_that_differ_by_more_than_the_largest_double():
     logs = ExponentialMechanism([[1.5e308, -1.5e308]], 2.0, 1e308).log_matrix()
     assert abs(logs[0, 0] - logs[0, 1] - 3.0) < 1e-14
 
 
-def test_pairs_of_rows_of_vast_randomized_responses() -> None:
+def test_pairs_of_rows_of_vast_randomized_responses():
     """The log of nearly 1 is the sum of two logs of k, and as wrong as these."""
     for bits in range(100, 1000, 9):
         k, epsilon = int(10 ** (bits / 1000) * 2**60) << (bits - 60), 3.7 + bits / 997
         (pair,) = RandomizedResponse(k, epsilon).dominating_pairs()
         others = -(math.exp(epsilon) + 1) / (k + math.exp(epsilon) - 1)
         assert abs(pair.log_p[2] - others) <= pair.log_error[2] < 1e-11
+
+
+def test_extremes_of_many_secrets_of_which_one_has_nearly_all_of_the_prior():
+    first = np.append(2.0**-40, 2.0**-30 * (1 + np.arange(11) / 16))
+    prior = np.append(1 - 11 * 2.0**-40, np.full(11, 2.0**-40))
+    got = Channel(np.stack([first, 1 - first], axis=1)).extreme_log_ratios(prior)
+    with workdps(50):
+        cells = [[mpf(x), 1 - mpf(x)] for x in first.tolist()]
+        q = [sum(p * row[w] for p, row in zip(prior.tolist(), cells, strict=True)) for w in range(2)]
+        logs = [mp.log(row[w] / q[w]) for row in cells for w in range(2)]
+        for value, exact in ((got.xi_plus, max(logs)), (got.xi_minus, -min(logs))):
+            assert abs(value - exact) <= value * got.rounding + got.error < 1e-12
