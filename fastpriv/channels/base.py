@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..base import parallel, random_streams, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.files import FileArray, changed_file, memory_mapped_file
-from ..base.numerics import UNIT_ROUNDOFF, FloatArray, RealArray
+from ..base.numerics import FloatArray, RealArray
 from ..base.values import ValueObject, is_read_only
 from ..kernels import _matrix_product
 from . import type_classes as types
@@ -262,8 +262,8 @@ class AnyChannel(ValueObject):
         if not self._cells_within(ENUMERABLE_CELLS):
             return None
         logs = self._log_rows(0, self.inputs)
-        size = float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
-        return types.classes_of_matrix(logs, True, prior, self._log_error(size + math.log(self.outputs)))
+        error = self._log_error(types.largest_size(logs) + math.log(self.outputs))
+        return types.classes_of_matrix(logs, True, prior, error)
 
     def _log_error(self, size: Any) -> Any:
         """Bound on the error of the log of a cell that is computed; ``size`` is at least |log cell| + log(outputs)."""
@@ -528,8 +528,7 @@ class ProductChannel(AnyChannel):
         return logs
 
     def _log_error(self, size: Any) -> Any:
-        terms = sum(self.powers)
-        return 2.0**-49 * (terms + size) + UNIT_ROUNDOFF * terms * size
+        return 2.0**-49 * (size + sum(self.powers) * (1.0 + size / 16.0))
 
     def column(self, output: ArrayLike) -> ProductLikelihood:
         """Log likelihoods of one release: the sums of one column for each coordinate.

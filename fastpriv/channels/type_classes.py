@@ -251,11 +251,7 @@ class TypeClasses(ValueObject):
     def extreme_log_ratios(self) -> ExtremeLogRatios:
         """Largest log ratios: LDP over all secrets and over the support, and both sides of MBP."""
         support = self.log_mass > -np.inf
-        sizes = [
-            float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
-            for logs in (self.log_mass, self.log_relative)
-        ]
-        rounding = 1e-14 + 2.0**-51 * min(sizes)
+        rounding = 1e-14 + 2.0**-51 * min(largest_size(self.log_mass), largest_size(self.log_relative))
         log_evidence = self.log_evidence
         occurs = (self.log_total + log_evidence > -np.inf)[self.classes] & support
         ratio = self._log_ratio(log_evidence)[occurs]
@@ -263,8 +259,7 @@ class TypeClasses(ValueObject):
         spread = self._largest_difference(support)
         overall = spread if support.all() else self._largest_difference(np.ones_like(support))
         # in a class of many groups a log ratio is a difference of two logs (docs/proofs/finite_capacity.md, 7.19)
-        cancelling = (np.diff(self.starts) > _PAIRWISE_GROUPS) & np.isfinite(log_evidence)
-        largest = float(np.max(np.abs(log_evidence), where=cancelling, initial=0.0))
+        largest = largest_size(log_evidence[np.diff(self.starts) > _PAIRWISE_GROUPS])
         error = 4 * self.error + underflow_error(spread, plus, minus)
         error += UNIT_ROUNDOFF * (80 + 16 * math.log2(len(self.mass))) * largest
         return ExtremeLogRatios(overall, spread, plus, minus, rounding, error)
@@ -282,6 +277,11 @@ class TypeClasses(ValueObject):
 
     def __repr__(self) -> str:
         return f"<TypeClasses: {len(self.log_total)} classes of releases, {len(self.mass)} groups of secrets>"
+
+
+def largest_size(logs: FloatArray) -> float:
+    """The size of the largest finite logarithm, 0 if there is none."""
+    return float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
 
 
 def underflow_error(spread: float, plus: float, minus: float) -> float:
@@ -391,8 +391,7 @@ class RowPair(ValueObject):
             with np.errstate(invalid="ignore"):
                 log_ratio = np.where(same, 0.0, p - q)
             if ratio_error is None:
-                bound = np.minimum(2.0 * np.asarray(log_error), 16.0 * UNIT_ROUNDOFF * (8.0 + size))
-                ratio_error = np.where(same, 0.0, bound)
+                ratio_error = np.where(same, 0.0, 2.0 * np.asarray(log_error))
         ratio = np.array(log_ratio, dtype=np.float64)
         if ratio_error is None:
             ratio_error = 16.0 * UNIT_ROUNDOFF * np.where(np.isfinite(ratio), np.abs(ratio), 0.0)
@@ -414,7 +413,7 @@ def ordered_pairs(logs: FloatArray) -> tuple[RowPair, ...]:
     """All ordered pairs of different rows, given by the logs of their cells."""
     size = np.where(np.isfinite(logs), np.abs(logs), 0.0)
     return tuple(
-        RowPair(p, q, log_error=8.0 * UNIT_ROUNDOFF * np.maximum(size[i], size[j]))
+        RowPair(p, q, log_error=2.0**-49 * (1.0 + math.log(p.size) + np.maximum(size[i], size[j])))
         for i, p in enumerate(logs)
         for j, q in enumerate(logs)
         if i != j

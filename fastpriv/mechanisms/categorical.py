@@ -198,10 +198,9 @@ class ExponentialMechanism(AnyChannel):
         return int(self.scores.shape[1])
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
-        scores = self.scores[start:stop]
+        halves = 0.5 * self.scores[start:stop]  # differences of scores may exceed the largest double
         with np.errstate(over="ignore"):  # differences of scores first: products of large scores are rounded far more
-            gaps = 0.5 * scores - 0.5 * scores.max(axis=1, keepdims=True)
-            exponents = gaps * (self.epsilon / self.sensitivity)
+            exponents = (halves - halves.max(axis=1, keepdims=True)) * (self.epsilon / self.sensitivity)
         return np.asarray(exponents - np.log(np.sum(np.exp(exponents), axis=1, keepdims=True)))
 
     def __repr__(self) -> str:

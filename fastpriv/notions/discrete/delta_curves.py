@@ -282,8 +282,7 @@ def _cell_rounding(channel: AnyChannel, levels: FloatArray) -> FloatArray:
     if isinstance(channel, (Channel, SparseChannel)):
         return np.full(levels.size, 8 * U if getattr(channel, "log", False) else 0.0)
     size = 2 * LOG_2 * channel._log2_shape()[1]  # of the logs of cells, as a mean over a row, and of the releases
-    errors = channel._log_error(size) + channel._log_error(size + 1 + np.minimum(levels, 750.0)) + 8 * U
-    return np.asarray(errors)
+    return np.asarray(channel._log_error(size) + channel._log_error(size + 1 + np.minimum(levels, 750.0)) + 8 * U)
 
 
 def _has_tiny_cells(channel: AnyChannel, secrets: IndexArray, n_jobs: int | None) -> bool:

@@ -187,11 +187,10 @@ def _column_statistics(rows: RowBlocks) -> ColumnStatistics:
     if rows.log:
         each = rows.map(lambda part: _extreme_logs(rows.read(part), rows.prior[part] > 0), silent=True)
         blocks = np.stack(list(each))
-        extremes = np.stack(
-            [blocks[:, 0].max(axis=0), blocks[:, 1].min(axis=0), blocks[:, 2].max(axis=0), blocks[:, 3].min(axis=0)]
-        )
+        high, low = blocks.max(axis=0), blocks.min(axis=0)
+        extremes = np.stack([high[0], low[1], high[2], low[3]])
         rows.log_scale = np.where(np.isfinite(extremes[0]), extremes[0], 0.0)
-        rows.largest_log = float(blocks[:, 4].max())
+        rows.largest_log = float(high[4].max())
     begin = int(np.argmax(rows.prior > 0))
     sample = slice(begin, min(begin + _SAMPLE_ROWS, rows.prior.size))
     centre = rows.block(sample)[rows.prior[sample] > 0].min(axis=0).astype(np.float64)
@@ -359,9 +358,8 @@ def column_brackets(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracke
         float(rows.prior[guess]), (rows.channel.mass_gap, rows.gap, rows.log_error, scaling, 1.1 * rows.mass_error),
         wanted(of_columns),
     )
-    for name in {"xi_plus", "xi_minus"}.intersection(of_columns):  # logs of cells far from q, beside what spread covers
-        value, lower, upper = numbers[NAMES.index(name)]
-        numbers[NAMES.index(name)] = value, max(0.0, lower - rows.log_error), upper + rows.log_error
+    sides = [NAMES.index("xi_plus"), NAMES.index("xi_minus")]  # with logs of cells that are far from q
+    numbers[sides] = np.maximum(numbers[sides] + (0.0, -rows.log_error, rows.log_error), 0.0)
     return {name: _bracket(name, *numbers[NAMES.index(name)].tolist()) for name in of_columns}
 
 
