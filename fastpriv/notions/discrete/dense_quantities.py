@@ -95,18 +95,18 @@ class RowBlocks:
     @property
     def log_error(self) -> float:
         """Bound on the error of the logs of cells that are made from parameters; 0 for cells that are stored."""
-        return self._error_of_logs(self.largest_log)
+        return float(self._error_of_logs(self.largest_log))
 
     @property
     def mass_error(self) -> float:
         """The same, as a mean over the cells of a row, or over those of the largest joint probabilities."""
         largest = 0.0 if self.log_scale is None else float(np.abs(self.log_scale).max(initial=0.0))
-        return self._error_of_logs(largest + math.log(self.channel.outputs))
+        return float(self._error_of_logs(largest + math.log(self.channel.outputs)))
 
-    def _error_of_logs(self, size: float) -> float:
+    def _error_of_logs(self, size: Any) -> Any:
         if isinstance(self.channel, Channel) or not self.log:
             return 0.0
-        return float(self.channel._log_error(size + math.log(self.channel.outputs)))
+        return self.channel._log_error(size + math.log(self.channel.outputs))
 
     @property
     def unscaled(self) -> bool:
@@ -216,11 +216,11 @@ def _column_statistics(rows: RowBlocks) -> ColumnStatistics:
     span = top - low
     spread = np.minimum(span, q + centre)
     relative_error = 0.0
-    if rows.log:  # 16 u D also has to cover the rounding of cells and of q
+    if rows.log and rows.log_scale is not None:  # 16 u D also has to cover the rounding of cells and of q
         with np.errstate(divide="ignore", invalid="ignore"):
             drop = np.where(q > 0, np.log(np.maximum(top, q) / q), 0.0)
         slope = (rows._error_of_logs(1.0) - rows._error_of_logs(0.0)) / U  # of the error of a log in its size
-        units = 0.5 + 0.2 * rows.mass_error / U + 0.1 * slope
+        units = 0.5 + 0.2 * rows._error_of_logs(np.abs(rows.log_scale)) / U + 0.1 * slope
         covered = 3.0 * (1.0 + drop) * q
         spread, span = spread + units * np.minimum(top, covered), span + units * top
         if (top > covered).any():
