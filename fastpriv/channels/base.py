@@ -10,8 +10,7 @@ and log vulnerability add up. A cascade is Q[d, w] = sum_v A[d, v] B[v, w].
 Source: Shannon 1948, the discrete channel with noise.
 """
 
-# bounds: tested by enclosures/test_channels, enclosures/test_channel_notions - rounding of log cells, relative to the
-#    largest, and of products, beside those of the factors
+# bounds: proved - docs/proofs/finite_capacity.md, 7.15: rounding of log cells and of log ratios of products
 
 from __future__ import annotations
 
@@ -263,8 +262,12 @@ class AnyChannel(ValueObject):
         if not self._cells_within(ENUMERABLE_CELLS):
             return None
         logs = self._log_rows(0, self.inputs)
-        error = 2.0**-49 * (1.0 + float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0)))
+        error = self._log_error(types.largest_size(logs) + math.log(self.outputs))
         return types.classes_of_matrix(logs, True, prior, error)
+
+    def _log_error(self, size: Any) -> Any:
+        """Bound on the error of the log of a cell that is computed; ``size`` is at least |log cell| + log(outputs)."""
+        return 2.0**-49 * (1.0 + size)
 
     def extreme_log_ratios(self, prior: ArrayLike | None = None) -> types.ExtremeLogRatios | None:
         """The largest log ratios (LDP and both sides of MBP) in closed form.
@@ -523,6 +526,9 @@ class ProductChannel(AnyChannel):
                 joint = (joint[:, None] + logs_of_factor).reshape(-1)
             logs[row - start] = joint
         return logs
+
+    def _log_error(self, size: Any) -> Any:
+        return 2.0**-49 * (size + sum(self.powers) * (1.0 + size / 16.0))
 
     def column(self, output: ArrayLike) -> ProductLikelihood:
         """Log likelihoods of one release: the sums of one column for each coordinate.

@@ -31,7 +31,7 @@ from ..kernels import _matrix_product
 
 _PAIRWISE_GROUPS = 8  # groups of a class up to which ratios are summed over pairs of groups, without cancellation
 _BLOCK_CLASSES = 2**18  # classes whose ratios are computed together; bounds the memory of the pairs of groups
-# bound: tested by enclosures/test_channels - error of a log of order 1 that a family makes from its parameters
+# bound: proved - docs/proofs/finite_capacity.md, 7.17: error of a log that a family makes from its parameters
 _LOG_ROUNDING = 32 * UNIT_ROUNDOFF  # absolute error, for each unit of 8 + |log|
 # bound: none - which of two formulas takes a log ratio
 _SMALLEST_ACCURATE = 2.0**-1021  # ratios below are subnormal, or nearly, and have few digits
@@ -251,18 +251,17 @@ class TypeClasses(ValueObject):
     def extreme_log_ratios(self) -> ExtremeLogRatios:
         """Largest log ratios: LDP over all secrets and over the support, and both sides of MBP."""
         support = self.log_mass > -np.inf
-        sizes = [
-            float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
-            for logs in (self.log_mass, self.log_relative)
-        ]
-        rounding = 1e-14 + 2.0**-51 * min(sizes)
+        rounding = 1e-14 + 2.0**-51 * min(largest_size(self.log_mass), largest_size(self.log_relative))
         log_evidence = self.log_evidence
         occurs = (self.log_total + log_evidence > -np.inf)[self.classes] & support
         ratio = self._log_ratio(log_evidence)[occurs]
         plus, minus = max(0.0, float(np.max(ratio, initial=-np.inf))), max(0.0, float(-np.min(ratio, initial=np.inf)))
         spread = self._largest_difference(support)
         overall = spread if support.all() else self._largest_difference(np.ones_like(support))
+        # in a class of many groups a log ratio is a difference of two logs (docs/proofs/finite_capacity.md, 7.19)
+        largest = largest_size(log_evidence[np.diff(self.starts) > _PAIRWISE_GROUPS])
         error = 4 * self.error + underflow_error(spread, plus, minus)
+        error += UNIT_ROUNDOFF * (80 + 16 * math.log2(len(self.mass))) * largest
         return ExtremeLogRatios(overall, spread, plus, minus, rounding, error)
 
     def _largest_difference(self, selected: BoolArray) -> float:
@@ -278,6 +277,11 @@ class TypeClasses(ValueObject):
 
     def __repr__(self) -> str:
         return f"<TypeClasses: {len(self.log_total)} classes of releases, {len(self.mass)} groups of secrets>"
+
+
+def largest_size(logs: FloatArray) -> float:
+    """The size of the largest finite logarithm, 0 if there is none."""
+    return float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
 
 
 def underflow_error(spread: float, plus: float, minus: float) -> float:
@@ -354,6 +358,8 @@ class RowPair(ValueObject):
         Their difference, where it is known more precisely.
     log_error, ratio_error : array_like, shape (c,), optional
         Absolute bounds on the errors of log_p and log_q, and of log_ratio.
+    largest : float, optional
+        Without ``log_error``: size of the largest log that these are sums of, where it is not among them.
 
     Examples
     --------
@@ -373,23 +379,22 @@ class RowPair(ValueObject):
 
     def __init__(
         self, log_p: ArrayLike, log_q: ArrayLike, log_ratio: ArrayLike | None = None,
-        log_error: ArrayLike | None = None, ratio_error: ArrayLike | None = None,
+        log_error: ArrayLike | None = None, ratio_error: ArrayLike | None = None, *, largest: float = 0.0,
     ) -> None:
         p, q = np.array(log_p, dtype=np.float64), np.array(log_q, dtype=np.float64)
         finite_p, finite_q = (np.where(np.isfinite(logs), np.abs(logs), 0.0) for logs in (p, q))
         size = np.maximum(finite_p, finite_q)
         if log_error is None:
-            log_error = _LOG_ROUNDING * (8.0 + size)
+            log_error = _LOG_ROUNDING * (8.0 + largest + size)
         if log_ratio is None:
             same = p == q
             with np.errstate(invalid="ignore"):
                 log_ratio = np.where(same, 0.0, p - q)
             if ratio_error is None:
-                bound = np.minimum(2.0 * np.asarray(log_error), 16.0 * UNIT_ROUNDOFF * (8.0 + size))
-                ratio_error = np.where(same, 0.0, bound)
+                ratio_error = np.where(same, 0.0, 2.0 * np.asarray(log_error))
         ratio = np.array(log_ratio, dtype=np.float64)
         if ratio_error is None:
-            ratio_error = 8.0 * UNIT_ROUNDOFF * np.where(np.isfinite(ratio), np.abs(ratio), 0.0)
+            ratio_error = 16.0 * UNIT_ROUNDOFF * np.where(np.isfinite(ratio), np.abs(ratio), 0.0)
         self._set(
             log_p=p, log_q=q, log_ratio=ratio, log_error=np.array(log_error, dtype=np.float64),
             ratio_error=np.array(ratio_error, dtype=np.float64),
@@ -408,7 +413,7 @@ def ordered_pairs(logs: FloatArray) -> tuple[RowPair, ...]:
     """All ordered pairs of different rows, given by the logs of their cells."""
     size = np.where(np.isfinite(logs), np.abs(logs), 0.0)
     return tuple(
-        RowPair(p, q, log_error=8.0 * UNIT_ROUNDOFF * np.maximum(size[i], size[j]))
+        RowPair(p, q, log_error=2.0**-49 * (1.0 + math.log(p.size) + np.maximum(size[i], size[j])))
         for i, p in enumerate(logs)
         for j, q in enumerate(logs)
         if i != j

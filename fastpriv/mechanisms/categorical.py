@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base import validate
 from ..base.errors import ShapeError
-from ..base.numerics import LARGEST_DOUBLE, UNIT_ROUNDOFF, FloatArray, scaled_exponential
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, scaled_exponential
 from ..channels.base import AnyChannel
 from ..channels.likelihoods import DefaultLikelihood
 from ..channels.type_classes import ExtremeLogRatios, RowPair, TypeClasses, distinct_probabilities
@@ -134,7 +134,8 @@ class RandomizedResponse(AnyChannel):
             error = 8 * UNIT_ROUNDOFF * abs(truth) + 2 * UNIT_ROUNDOFF * abs(lie) if self.epsilon < math.inf else 0.0
             return (RowPair([truth, lie], [lie, truth], [self.epsilon, -self.epsilon], [error] * 2, [0.0] * 2),)
         remainder, ratios = lie + math.log(self.k - 2), [self.epsilon, -self.epsilon, 0.0]
-        return (RowPair([truth, lie, remainder], [lie, truth, remainder], ratios, None, [0.0] * 3),)
+        rows = [truth, lie, remainder], [lie, truth, remainder]
+        return (RowPair(*rows, ratios, ratio_error=[0.0] * 3, largest=math.log(self.k)),)
 
     def __repr__(self) -> str:
         return f"RandomizedResponse({self.k}, {self.epsilon!r})"
@@ -197,10 +198,9 @@ class ExponentialMechanism(AnyChannel):
         return int(self.scores.shape[1])
 
     def _log_rows(self, start: int, stop: int) -> FloatArray:
-        scores = self.scores[start:stop]
+        halves = 0.5 * self.scores[start:stop]  # differences of scores may exceed the largest double
         with np.errstate(over="ignore"):  # differences of scores first: products of large scores are rounded far more
-            gaps = np.maximum(scores - scores.max(axis=1, keepdims=True), -LARGEST_DOUBLE)
-            exponents = gaps * (0.5 * self.epsilon / self.sensitivity)
+            exponents = (halves - halves.max(axis=1, keepdims=True)) * (self.epsilon / self.sensitivity)
         return np.asarray(exponents - np.log(np.sum(np.exp(exponents), axis=1, keepdims=True)))
 
     def __repr__(self) -> str:

@@ -390,7 +390,8 @@ class SubsetSelection(AnyChannel):
             return (types.RowPair.trivial(),)
         shares = (s / k * ((s - 1) / (k - 1)), s / k * ((k - s) / (k - 1)), (k - s) / k * ((k - s - 1) / (k - 1)))
         both, item, none = (self.log_inside + math.log(x) if x > 0 else -math.inf for x in shares)
-        return (types.RowPair([both, item, item - e, none - e], [both, item - e, item, none - e], [0.0, e, -e, 0.0]),)
+        rows = [both, item, item - e, none - e], [both, item - e, item, none - e]
+        return (types.RowPair(*rows, [0.0, e, -e, 0.0], largest=math.log(k)),)
 
     def __repr__(self) -> str:
         return f"SubsetSelection({self.k}, {self.epsilon!r}, {self.size})"

@@ -2,6 +2,7 @@
 parameters that are nearly equal."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from mpmath import exp, mp, mpf, workdps
 
 from fastpriv import Channel, RandomizedResponse, notions
 from fastpriv.mechanisms import ExponentialMechanism, GeometricMechanism, UnaryEncoding
+from fastpriv.notions.discrete.channel_with_prior import ChannelWithPrior
+from fastpriv.notions.discrete.dense_quantities import RowBlocks, column_brackets
 from oracles import channel_notions as truth
 
 ROWS = np.array([[0.75, 0.125, 0.125, 0.0], [0.0, 0.0, 0.25, 0.75], [0.25, 0.25, 0.5, 0.0]])
@@ -88,3 +91,39 @@ def test_equal_logarithms_of_cells_that_are_computed_may_stand_for_different_cel
     scores[0, 0] = 1e-17
     epsilon = notions.ldp_epsilon(None, ExponentialMechanism(scores, 2.0, 1.0))
     assert epsilon.lower <= 1e-17 * (1 - 1 / releases) <= epsilon.upper < 1e-13
+
+
+def test_rows_of_wide_exponential_mechanisms():
+    """Three products are rounded relative to the log of the cell, however near 1 the largest cells are."""
+    high, low = float.fromhex("0x1.009eeef9337acp+0"), float.fromhex("-0x1.095c5ccd68f1fp-13")
+    epsilon, span = float.fromhex("0x1.002b45d344f8bp+10"), float.fromhex("0x1.00236955240c9p+0")
+    exact = (Fraction(high) - Fraction(low)) * Fraction(epsilon) / Fraction(2 * span)
+    rows = RowBlocks(ChannelWithPrior(ExponentialMechanism([[high, low], [low, high]], epsilon, span), None))
+    for bracket in column_brackets(rows, ("ldp_epsilon", "ldp_on_support")).values():
+        assert bracket.lower <= exact <= bracket.upper < exact * (1 + Fraction(1, 10**14))
+
+
+def test_scores_that_differ_by_more_than_the_largest_double():
+    logs = ExponentialMechanism([[1.5e308, -1.5e308]], 2.0, 1e308).log_matrix()
+    assert abs(logs[0, 0] - logs[0, 1] - 3.0) < 1e-14
+
+
+def test_pairs_of_rows_of_vast_randomized_responses():
+    """The log of nearly 1 is the sum of two logs of k, and as wrong as these."""
+    for bits in range(100, 1000, 9):
+        k, epsilon = int(10 ** (bits / 1000) * 2**60) << (bits - 60), 3.7 + bits / 997
+        (pair,) = RandomizedResponse(k, epsilon).dominating_pairs()
+        others = -(math.exp(epsilon) + 1) / (k + math.exp(epsilon) - 1)
+        assert abs(pair.log_p[2] - others) <= pair.log_error[2] < 1e-11
+
+
+def test_extremes_of_many_secrets_of_which_one_has_nearly_all_of_the_prior():
+    first = np.append(2.0**-40, 2.0**-30 * (1 + np.arange(11) / 16))
+    prior = np.append(1 - 11 * 2.0**-40, np.full(11, 2.0**-40))
+    got = Channel(np.stack([first, 1 - first], axis=1)).extreme_log_ratios(prior)
+    with workdps(50):
+        cells = [[mpf(x), 1 - mpf(x)] for x in first.tolist()]
+        q = [sum(p * row[w] for p, row in zip(prior.tolist(), cells, strict=True)) for w in range(2)]
+        logs = [mp.log(row[w] / q[w]) for row in cells for w in range(2)]
+        for value, exact in ((got.xi_plus, max(logs)), (got.xi_minus, -min(logs))):
+            assert abs(value - exact) <= value * got.rounding + got.error < 1e-12

@@ -107,7 +107,7 @@ def _changes_of_secrets(rows: RowBlocks, secrets: IndexArray) -> FloatArray:
 
 def _sum_error(rows: RowBlocks, believed: FloatArray) -> float:
     """Relative error of 1 + g due to sums of rows, prior and belief that are not exactly 1."""
-    gap: float = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap + 2.1 * rows.row_sum_error
+    gap: float = 2.1 * rows.channel.mass_gap + 1.1 * rows.gap + 2.1 * rows.mass_error
     # both the prior and a belief of its own are rounded when they are divided by their sums
     return gap + (0.0 if believed is rows.prior else 4 * U)
 

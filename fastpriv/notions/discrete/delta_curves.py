@@ -2,10 +2,10 @@
 
 Notation: H_e(P || R) = sum (P - e^e R)^+, formed as (P - R) - (e^e - 1) R where positive. Errors: 6 u of the total
 variation, which LDP bounds by tanh(epsilon_LDP / 2), and 70 u of the sum; of LIP, besides, 16 u sum (D + |x - c|) of
-``dense_quantities``, with both sums at most 2. Cells made from logs p are right to 8 u (1 + |log p|), those that are
-stored as logs to 2 u; what they move H by is at most twice what they move P by, and sum P |log P| <= log m. Beyond
-epsilon = 709 only cells next to 0 count: the lower bound is 0 if some are positive and below e^-709, unless the curve
-has ended before.
+``dense_quantities``, with both sums at most 2, and 32 u of the total variation, as e^e - 1 multiplies an error of q of
+24 u. Cells made from logs are right to 4 u and what these are (theorem 7.15 of docs/proofs/finite_capacity.md), those
+that are stored as logs to 4 u; theorem 7.18 says what they move H by. Beyond epsilon = 709 only cells next to 0 count:
+the lower bound is 0 if some are positive and below e^-709, unless the curve has ended before.
 
 Rows P (1 + a) and R (1 + b) have H_e' = (1 + a) H_(e + log((1 + b)/(1 + a))): an error of the row sums is a factor and
 a shift of epsilon, and so are the roundings of each cell of stored rows, at most 8 u of P and of e^e R besides what
@@ -217,7 +217,7 @@ def _plain_lip_curves(
         )
         value = np.maximum(curves[1], np.exp(-shifted) * curves[0])
         span = np.minimum(2.0, sums[:, 1:])
-        error = 16 * U * (sums[:, :1] + span) + 6 * U * np.minimum(1.0, span) + 74 * U * value
+        error = 16 * U * (sums[:, :1] + span) + 32 * U * np.minimum(1.0, span) + 74 * U * value
         low, high = _bounds_from_shifted(value[:, n:], error[:, n:], levels[part], gap[part])
         value, error = value[:, :n], error[:, :n]
         plain = gap[part] == 0
@@ -280,8 +280,9 @@ def _has_full_support(prior: Any) -> bool:
 def _cell_rounding(channel: AnyChannel, levels: FloatArray) -> FloatArray:
     """Rounding error of a hockey-stick divergence of two rows whose cells are computed."""
     if isinstance(channel, (Channel, SparseChannel)):
-        return np.full(levels.size, 4 * U if getattr(channel, "log", False) else 0.0)
-    return 16 * U * (2 + LOG_2 * channel._log2_shape()[1] + np.minimum(levels, 750.0))
+        return np.full(levels.size, 8 * U if getattr(channel, "log", False) else 0.0)
+    size = 2 * LOG_2 * channel._log2_shape()[1]  # of the logs of cells, as a mean over a row, and of the releases
+    return np.asarray(channel._log_error(size) + channel._log_error(size + 1 + np.minimum(levels, 750.0)) + 8 * U)
 
 
 def _has_tiny_cells(channel: AnyChannel, secrets: IndexArray, n_jobs: int | None) -> bool:
@@ -475,9 +476,9 @@ def _curve_against_mixture(blocks: RowBlocks, levels: FloatArray) -> tuple[Float
     value = np.maximum(largest[1], np.exp(-levels) * largest[0])
     span = min(2.0, float(blocks.rescaled(first.span).sum()))
     if blocks.unscaled:
-        error = 16 * U * (float(first.spread.sum()) + span) + 6 * U * min(1.0, span)
+        error = 16 * U * (float(first.spread.sum()) + span) + 32 * U * min(1.0, span)
     else:
-        error = 100 * U + 4 * blocks.log_error
+        error = 100 * U + 4 * blocks.mass_error
     return value, np.full(levels.size, error) + 74 * U * value
 
 

@@ -4,9 +4,9 @@ Notation: Q (n, m), prior pi, q = pi Q, centre c, delta = sum pi (Q - c), q = c 
 pass finds the extremes of each column and q, the second the divergence of each row from q. If a column is too small for
 doubles, or if cells are logarithms, it is scaled: x = Q e^-scale takes the place of Q.
 
-Cells made from logarithms have a relative error of u (3 + log(top / x)) and the error of the logarithms. D takes in
-that of cells of at most 3 q, which are moved by at most 3 (1 + log(top / q)) q units; larger cells have psi(r) of the
-order of r log r, so that K is moved by at most 4 times their relative error.
+Cells made from logarithms have a relative error of u (4 + log(top / x)) and the error of the logarithms, which grows
+with their size. D takes in that of cells of at most 3 q; larger cells have psi(r) of the order of r log r, so that K is
+moved by at most 4 times their relative error (docs/proofs/finite_capacity.md, 7.16).
 
 Errors: delta is right to 12 u sum pi |x - c|, and sum pi |x - c| <= D = min(top - low, q + c); hence x - q is right to
 16 u (D + |x - c|), q to 16 u (D + q). For K = KL(Q_d || q) = sum q psi(r) the error of t = r - 1 enters by at most
@@ -17,8 +17,7 @@ Cells that are known to a factor 1 + g, |g| at most the mass gap, move a log rat
 prior that misses 1 moves ln q by its own gap.
 """
 
-# bounds: tested by enclosures/test_channel_notions - rounding of sums of rows, of log ratios and of cells given as
-#    logarithms, by the notes at the head
+# bounds: proved - docs/proofs/finite_capacity.md, 7.15 and 7.16: rounding of logs of cells, of scaled cells and of rows
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ import numpy as np
 
 from ...base import parallel
 from ...base.estimate import Kind
-from ...base.numerics import LOG_2, MACHINE_EPSILON, BoolArray, FloatArray, IndexArray, IntArray, RealArray, two_sum
+from ...base.numerics import LOG_2, BoolArray, FloatArray, IndexArray, IntArray, RealArray, two_sum
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
 from ...channels import Channel, DefaultChannel, SparseChannel
@@ -74,6 +73,7 @@ class RowBlocks:
         stored = isinstance(self.channel, (Channel, SparseChannel))
         self.log = not stored or getattr(self.channel, "log", False)  # whether logarithms of cells are read
         self.log_scale: FloatArray | None = None  # natural logarithms; of powers of 2 where cells are plain
+        self.largest_log = 0.0  # size of the largest finite logarithm of a cell that was read
 
     @functools.cached_property
     def total(self) -> float:
@@ -95,19 +95,18 @@ class RowBlocks:
     @property
     def log_error(self) -> float:
         """Bound on the error of the logs of cells that are made from parameters; 0 for cells that are stored."""
-        return 2.0**-50 * self._largest_log
+        return float(self._error_of_logs(self.largest_log))
 
     @property
-    def row_sum_error(self) -> float:
-        """What a row sum can miss 1 by where cells are made from parameters; 0 for cells that are stored."""
-        return MACHINE_EPSILON * self._largest_log + self.log_error
+    def mass_error(self) -> float:
+        """The same, as a mean over the cells of a row, or over those of the largest joint probabilities."""
+        largest = 0.0 if self.log_scale is None else float(np.abs(self.log_scale).max(initial=0.0))
+        return float(self._error_of_logs(largest + math.log(self.channel.outputs)))
 
-    @property
-    def _largest_log(self) -> float:
-        """The largest log of a cell that is made from parameters, plus 1; 0 for cells that are stored."""
+    def _error_of_logs(self, size: Any) -> Any:
         if isinstance(self.channel, Channel) or not self.log:
             return 0.0
-        return 1.0 + (0.0 if self.log_scale is None else float(np.abs(self.log_scale).max(initial=0.0)))
+        return self.channel._log_error(size + math.log(self.channel.outputs))
 
     @property
     def unscaled(self) -> bool:
@@ -188,10 +187,10 @@ def _column_statistics(rows: RowBlocks) -> ColumnStatistics:
     if rows.log:
         each = rows.map(lambda part: _extreme_logs(rows.read(part), rows.prior[part] > 0), silent=True)
         blocks = np.stack(list(each))
-        extremes = np.stack(
-            [blocks[:, 0].max(axis=0), blocks[:, 1].min(axis=0), blocks[:, 2].max(axis=0), blocks[:, 3].min(axis=0)]
-        )
+        high, low = blocks.max(axis=0), blocks.min(axis=0)
+        extremes = np.stack([high[0], low[1], high[2], low[3]])
         rows.log_scale = np.where(np.isfinite(extremes[0]), extremes[0], 0.0)
+        rows.largest_log = float(high[4].max())
     begin = int(np.argmax(rows.prior > 0))
     sample = slice(begin, min(begin + _SAMPLE_ROWS, rows.prior.size))
     centre = rows.block(sample)[rows.prior[sample] > 0].min(axis=0).astype(np.float64)
@@ -217,14 +216,15 @@ def _column_statistics(rows: RowBlocks) -> ColumnStatistics:
     span = top - low
     spread = np.minimum(span, q + centre)
     relative_error = 0.0
-    if rows.log:  # 16 u D also has to cover the rounding of cells and of q
+    if rows.log and rows.log_scale is not None:  # 16 u D also has to cover the rounding of cells and of q
         with np.errstate(divide="ignore", invalid="ignore"):
             drop = np.where(q > 0, np.log(np.maximum(top, q) / q), 0.0)
-        units = 0.5 + 0.2 * rows.log_error / U
+        slope = (rows._error_of_logs(1.0) - rows._error_of_logs(0.0)) / U  # of the error of a log in its size
+        units = 0.5 + 0.2 * rows._error_of_logs(np.abs(rows.log_scale)) / U + 0.1 * slope
         covered = 3.0 * (1.0 + drop) * q
         spread, span = spread + units * np.minimum(top, covered), span + units * top
         if (top > covered).any():
-            relative_error = rows.log_error + U * (3.0 + float(drop.max(initial=0.0)))
+            relative_error = rows.mass_error + U * (3.0 + (1.0 + slope) * float(drop.max(initial=0.0)))
     return ColumnStatistics(top, low, best, map_secret, centre, delta, q, spread, span, relative_error, extremes)
 
 
@@ -286,11 +286,12 @@ def _merge_columns(first: State, second: State) -> State:
 
 
 def _extreme_logs(logs: RealArray, positive: BoolArray) -> FloatArray:
-    """Largest and smallest logarithm of each column, for the secrets of positive prior probability and the others."""
+    """Largest and smallest log of each column, for the secrets of positive prior probability and the others, and the
+    size of the largest finite one."""
     return np.stack([
         extreme for some in (logs[positive], logs[~positive])
         for extreme in (some.max(axis=0, initial=-np.inf), some.min(axis=0, initial=np.inf))
-    ])
+    ] + [np.max(np.abs(logs), axis=0, where=np.isfinite(logs), initial=0.0)])
 
 
 def wanted(names: Iterable[str]) -> int:
@@ -345,7 +346,7 @@ def column_brackets(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracke
     first = rows.columns
     of_columns = [name for name in names if name not in _OF_ROWS]
     guess = int(np.argmax(rows.prior))  # the first secret of the largest prior probability
-    scale, factor, scaling = rows.log_scale, None, 2 * rows.log_error
+    scale, factor, scaling = rows.log_scale, None, 2 * rows.mass_error
     if scale is not None:
         factor = np.exp(scale) if rows.log else np.ldexp(1.0, rows.exponents)
         scaling += 4 * U * (8 + float(np.abs(scale).max()))
@@ -354,9 +355,11 @@ def column_brackets(rows: RowBlocks, names: Collection[str]) -> dict[str, Bracke
     numbers = _channel_quantities.of_columns(
         columns, first.extremes, scale if rows.log else None, factor,
         *(np.ascontiguousarray(row[0], dtype=np.float64) for row in (rows.block(slice(guess, guess + 1)), stored)),
-        float(rows.prior[guess]), (rows.channel.mass_gap, rows.gap, rows.log_error, scaling, rows.row_sum_error),
+        float(rows.prior[guess]), (rows.channel.mass_gap, rows.gap, rows.log_error, scaling, 1.1 * rows.mass_error),
         wanted(of_columns),
     )
+    sides = [NAMES.index("xi_plus"), NAMES.index("xi_minus")]  # with logs of cells that are far from q
+    numbers[sides] = np.maximum(numbers[sides] + (0.0, -rows.log_error, rows.log_error), 0.0)
     return {name: _bracket(name, *numbers[NAMES.index(name)].tolist()) for name in of_columns}
 
 

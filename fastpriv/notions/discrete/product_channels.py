@@ -371,7 +371,8 @@ def _scaled_cells(factor: AnyChannel, secrets: IndexArray) -> tuple[Ball, Ball, 
         return cells, scaled_log, logs, Ball(differences, U * np.abs(differences))
     exact = isinstance(factor, Channel)
     stored = np.asarray(factor._log_rows(0, factor.inputs), dtype=np.float64)[secrets]
-    logs = Ball(stored, np.zeros_like(stored) if exact else 8 * U * (1 + _finite_size(stored)))
+    size = math.log(factor.outputs) + _finite_size(stored)
+    logs = Ball(stored, np.zeros_like(stored) if exact else factor._log_error(size))
     if isinstance(factor, RandomizedResponse):
         scaled_log = Ball(np.where(secrets[:, None] == np.arange(factor.outputs), 0.0, -factor.epsilon))
     else:
