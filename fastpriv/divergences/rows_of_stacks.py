@@ -38,6 +38,8 @@ _BLOCK_WORK = 50_000  # of a block of rows, in pairs of components and crossings
 _MAX_BLOCK_ROWS = 2048  # rows whose brackets stand in memory beside the answer
 _ROWS_AT_ONCE = 16  # rows of a block of quantities that are computed one by one, 0.1 to some milliseconds each
 _BITS = 1 << np.arange(6)  # one for each count of the kernel
+# bound: none - delta up to which equal laws may have an upper bound above 0
+_ROUNDING = 1e-12
 _ROW_STREAM = 8  # key of the random streams of rows below the root of the call
 
 Row = tuple[GaussianMixture, ...]
@@ -226,6 +228,9 @@ def _settle_curves(
         gaps = gap_p[with_gap, None], gap_q[with_gap, None]
         levels = monotone_pieces.epsilons_for_gaps(grid[part[with_gap]], *gaps)
         out[with_gap] = monotone_pieces.rows_for_gaps(by_kernel(with_gap, levels), gaps[0])
+    of_curve, zero, rounding = (out[..., 3:], -np.inf, math.log(_ROUNDING)) if logs else (out[..., :3], 0.0, _ROUNDING)
+    least, most = of_curve[..., 1], of_curve[..., 2]
+    redone |= ((least == zero) & (zero < most) & (most <= rounding)).any(axis=-1)  # single calls see that laws are equal
     stopped = cost[:, 4] > 0
     settled = ~(redone | (cost[:, 5] > 0)) | stopped
     costs = monotone_pieces.named_costs([*cost[settled, :4].sum(axis=0).tolist(), 0, 0])
@@ -234,7 +239,6 @@ def _settle_curves(
     methods: dict[tuple[Kind, str], None] = {
         ("certified", monotone_pieces.curve_method(counts, closed=False)): None for counts in counted
     }
-    of_curve = out[..., 3:] if logs else out[..., :3]
     numbers[:, part[settled]] = np.moveaxis(of_curve if settled.all() else of_curve[settled], -1, 0)
     return _Settled(part[settled], tuple(methods), costs | STOPPED if stopped.any() else costs)
 

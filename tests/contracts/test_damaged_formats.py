@@ -234,7 +234,7 @@ def test_what_a_row_of_a_sweep_must_hold():
         results.put(slice(None), [("x", 1.0, 1.0, 1.0, "", "")])
         results.fail(1, "wrong")
         vars(results).update(change)
-        return BatchResults.unpack(results.pack(slice(None)))
+        return BatchResults.unpack(results.outcome(2).payload)
 
     assert [*again().texts] == ["wrong"]
     for change in ({"texts": {3: 0}}, {"words": {(None, ""): 0}}):
