@@ -230,7 +230,7 @@ def _settle_curves(
         out[with_gap] = monotone_pieces.rows_for_gaps(by_kernel(with_gap, levels), gaps[0])
     of_curve, zero, rounding = (out[..., 3:], -np.inf, math.log(_ROUNDING)) if logs else (out[..., :3], 0.0, _ROUNDING)
     least, most = of_curve[..., 1], of_curve[..., 2]
-    redone |= ((least == zero) & (zero < most) & (most <= rounding)).any(axis=-1)  # single calls see that laws are equal
+    redone |= ((least == zero) & (zero < most) & (most <= rounding)).any(axis=-1)  # single calls see equal laws
     stopped = cost[:, 4] > 0
     settled = ~(redone | (cost[:, 5] > 0)) | stopped
     costs = monotone_pieces.named_costs([*cost[settled, :4].sum(axis=0).tolist(), 0, 0])
