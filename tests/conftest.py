@@ -10,6 +10,7 @@ import gc
 import os
 import re
 import signal
+import sys
 
 import flint
 import mpmath
@@ -50,6 +51,13 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True)
 def _digits_of_every_test(request):
     mpmath.mp.dps, flint.ctx.prec = getattr(request.module, "MPMATH_DIGITS", DIGITS), BITS
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -270,7 +270,9 @@ class Assessment(_Report):
         }
         mechanism: dict[str, Any] = {"name": self.mechanism, "noise": self.noise}
         if self.statistic is not None:
-            data = {"name": self.name, "source": self.source, "statistic": asdict(self.statistic)}
+            data = {"name": self.name, "source": self.source, "statistic": vars(self.statistic).copy()}
+            if self.statistic.sampling_error is not None:
+                data["statistic"]["sampling_error"] = float(self.statistic.sampling_error.value)
             mechanism["sensitivity"] = self.sensitivity
         elif self.labels is None:
             data |= {"smallest": float(self.unrounded.values[0]), "largest": float(self.unrounded.values[-1])}
