@@ -186,5 +186,7 @@ def test_equal_laws_by_different_components_are_at_distance_zero():
     q = GaussianMixture.single(0.0, 0.125)
     for first, second in ((p, q), (q, p)):
         assert (hockey_stick_divergence(first, second, [0.0, 1e-12, 1.0]).upper == 0.0).all()
+        below = hockey_stick_divergence(first, second, -0.5)  # 1 - e^-0.5
+        assert below.lower <= -np.expm1(-0.5) <= below.upper < 0.4
     moved = GaussianMixture([0.5, 0.5], [0.0, 0.0], [0.125, 0.25])
     assert hockey_stick_divergence(moved, q, 0.0).lower > 0.1
