@@ -41,6 +41,7 @@ _MAX_COORDINATES = 2**22  # coordinates up to which lists of one factor each are
 _MAX_DIGITS = 2**16  # coordinates up to which a release given as one number is split (time grows with the square)
 _MAX_PAIRED_ROWS = 4  # rows of a factor of unknown structure up to which all its ordered pairs are used
 _MAX_PAIRED_OUTPUTS = 2**14  # releases of a factor with listed pairs
+# bound: none - smaller log ratios have an absolute error alone
 _SMALL_RATIO = 1e-280  # log ratios up to which the error is absolute
 MAX_INPUTS = 2**1000  # secrets of one factor: their number must be finite as a double, with some room for products
 
