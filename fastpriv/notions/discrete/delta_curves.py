@@ -12,7 +12,7 @@ a shift of epsilon, and so are the roundings of each cell of stored rows, at mos
 subnormal products lose. Both are bounded by the curve at e - h and e + h: of a small delta they are a small part.
 """
 
-# bounds: tested by enclosures/test_channel_notions - roundings, by the notes at the head
+# bounds: proved - docs/proofs/notions.md, 14.4 and 14.5: roundings of rows, pairs, levels and sums
 
 from __future__ import annotations
 
@@ -121,10 +121,13 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
     curve: Curve
     if classes is not None:  # every secret has the mean over secrets
         pair = product_channels.pair_if_symmetric(classes)
-        curve = functools.partial(_curve_against_release, (pair,), omitted_mass=classes.omitted_mass)
+        uncertain = classes.omitted_mass + structured.shared_error(model.channel)
+        curve = functools.partial(_curve_against_release, (pair,), uncertain_mass=uncertain)
         method = "classes of like releases"
     elif (pairs := product_channels.release_pairs(model)) is not None:
-        curve, method = functools.partial(_curve_against_release, pairs), "worst types of secrets against the release"
+        uncertain = sum(power * structured.shared_error(factor) for factor, power, _ in model.factors or ())
+        curve = functools.partial(_curve_against_release, pairs, uncertain_mass=uncertain)
+        method = "worst types of secrets against the release"
         gap += 2.2 * model.gap
     else:
         rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
@@ -350,7 +353,7 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
             value = terms.sum(axis=1)
             term_error = 1.01 * (terms * log_error).sum(axis=1)
             term_error += 1.01 * np.where(near, p * np.exp(np.minimum(below, 0.0)) * shift, 0.0).sum(axis=1)
-            term_error += value * U * (16 + math.log2(logs.size + 1) * 2) + _UNDERFLOW_ERROR * logs.size
+            term_error += value * U * (36 + math.log2(logs.size + 1)) + _UNDERFLOW_ERROR * logs.size
             part = slice(start, start + step)
             error[part] = np.maximum(error[part], term_error)
             best[part] = np.maximum(best[part], value)
@@ -478,17 +481,20 @@ def _curve_against_mixture(blocks: RowBlocks, levels: FloatArray) -> tuple[Float
     if blocks.unscaled:
         error = 16 * U * (float(first.spread.sum()) + span) + 32 * U * min(1.0, span)
     else:
-        error = 100 * U + 4 * blocks.mass_error
-    return value, np.full(levels.size, error) + 74 * U * value
+        error = 100 * U + 4 * blocks.mass_error + _cell_rounding(blocks.channel, levels)
+    return value, np.zeros(levels.size) + error + 74 * U * value
 
 
 def _curve_against_release(
-    pairs: tuple[RowPair, ...], levels: FloatArray, omitted_mass: float = 0.0
+    pairs: tuple[RowPair, ...], levels: FloatArray, uncertain_mass: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows against the distribution of the release, in both directions; the latter is second in each pair."""
+    """Rows against the distribution of the release, in both directions; the latter is second in each pair.
+
+    ``uncertain_mass`` bounds the mass that no class covers, and the distance of the classes from the true ones.
+    """
     swapped = (RowPair(pair.log_q, pair.log_p, -pair.log_ratio, pair.log_error, pair.ratio_error) for pair in pairs)
     under, under_error = _curve_of_pairs(tuple(swapped), levels)
     over, over_error = _curve_of_pairs(pairs, levels)
     scale = np.exp(-levels)
-    value, error = np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
-    return value, error + (1 + 2 * value) * omitted_mass
+    value, error = np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 8 * U * over))
+    return value, error + (1 + 2 * value) * uncertain_mass
