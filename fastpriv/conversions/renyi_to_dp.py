@@ -68,8 +68,7 @@ def smaller_by_tangents(
         return value, error
     candidate, slack = tangent_bound(renyi[chosen], order[chosen], target[chosen])
     with np.errstate(invalid="ignore", over="ignore"):  # where both are infinite, neither is better
-        better = candidate + slack < value[chosen] + error[chosen]
-        least_value = np.maximum(candidate, 0.0)
+        better, least_value = candidate + slack < value[chosen] + error[chosen], np.maximum(candidate, 0.0)
         slack = np.maximum(candidate + slack, 0.0) - least_value
     value, error = value.copy(), error.copy()
     value[chosen] = np.where(better, least_value, value[chosen])
@@ -96,8 +95,7 @@ def delta_by_tangents(renyi: FloatArray, order: FloatArray, epsilon: FloatArray)
         return np.where((m >= 0.0) & ~np.isnan(log_delta), log_delta, np.inf), size, gap
 
     with np.errstate(all="ignore"):
-        start = _log_ratio_at_one(epsilon, order, n)
-        scale = 8.0 * renyi / order
+        start, scale = _log_ratio_at_one(epsilon, order, n), 8.0 * renyi / order
         least = scale / (np.sqrt(scale + 4.0 * epsilon * epsilon) + 2.0 * epsilon + n / order)  # about the best one
         slope = np.clip(n, 1e-6, np.inf)
         most = epsilon + 30.0 / slope + 2.0 * np.log1p(1.0 / slope)
@@ -155,8 +153,7 @@ def _log_ratio_at_one(epsilon: FloatArray, order: FloatArray, n: FloatArray) -> 
 
 def _tangent_terms(m: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
     """v = 1 - e^-m, and w = n (m - v) + (n v - ln(1 + n v)); m - v for n = 0, as that is its slope in n."""
-    v = -np.expm1(-m)
-    beyond = exp_excess(-m)
+    v, beyond = -np.expm1(-m), exp_excess(-m)
     return v, np.where(n == 0.0, beyond, n * beyond + minus_log1pmx(n * v))
 
 

@@ -21,7 +21,7 @@ from ...kernels import _channel_blocks
 
 Bounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper
 
-# bound: proved - docs/proofs/notions.md, 14.13: relative error of the Poisson sum, the incomplete gamma function and Phi
+# bound: proved - docs/proofs/notions.md, 14.13: relative error of the Poisson sum, incomplete gamma functions and Phi
 _RELATIVE_ERROR = 2e-11
 # bound: proved - docs/proofs/roundings.md, 13.14: shifts, radii, norms, and half their squares, relative to the number
 _ROUNDING = 16 * UNIT_ROUNDOFF
@@ -40,8 +40,7 @@ def has_gaussian_form(gap: FloatArray, sigma: float, alpha: FloatArray, norm: fl
 
 def gaussian_misses(gap: FloatArray, sigma: float, alpha: FloatArray, norm: float) -> Bounds:
     """P(||gap + sigma Z|| > alpha), for alpha of shape (A,)."""
-    shift = np.abs(gap) / sigma
-    radius = alpha / sigma
+    shift, radius = np.abs(gap) / sigma, alpha / sigma
     value, low, high = (
         _beyond(shift * (1 + sign * _ROUNDING), radius * (1 - sign * _ROUNDING), norm) for sign in (0.0, -1.0, 1.0)
     )
@@ -81,8 +80,10 @@ def _beyond_ball(k: int, length: float, radius: float) -> float:
 
 
 def _gamma_tails(order: FloatArray, radius: float) -> FloatArray:
-    """Q(a, radius^2 / 2) for orders a in steps of 1 from a multiple of 1/2: erfc or 0, and terms x^b e^-x / Gamma(b + 1)
-    for b < a, whose quotients are x / b."""
+    """Q(a, radius^2 / 2) for orders a in steps of 1 from a multiple of 1/2.
+
+    It is erfc or 0, and the terms x^b e^-x / Gamma(b + 1) for b < a, whose quotients are x / b.
+    """
     x, first = 0.5 * radius * radius, float(order[0] % 1.0)
     is_small = x <= _CLOSED_START
     low = first if is_small else first + float(np.floor(0.5 * (radius - _DEVIATIONS) * (radius - _DEVIATIONS)))
@@ -93,9 +94,7 @@ def _gamma_tails(order: FloatArray, radius: float) -> FloatArray:
     centre = 0 if is_small else min(int(x - low), b.size - 1)
     falling = np.multiply.accumulate(b[centre:0:-1] / x)[::-1]
     terms = np.concatenate([falling, [1.0], np.multiply.accumulate(x / b[centre + 1 :])])
-    if is_small:
-        terms *= np.exp(-np.longdouble(x)) * (2.0 * math.sqrt(x / math.pi) if first else 1.0)
-    else:
-        terms *= math.exp(log_poisson_pmf(float(b[centre]), x))
+    smallest = np.exp(-np.longdouble(x)) * (2.0 * math.sqrt(x / math.pi) if first else 1.0)
+    terms *= smallest if is_small else math.exp(log_poisson_pmf(float(b[centre]), x))
     sums = np.cumsum(np.append(special.erfc(math.sqrt(x)) if first and is_small else 0.0, terms))
     return np.asarray(sums[np.clip(order - low, 0, b.size).astype(np.intp)], dtype=np.float64)

@@ -140,13 +140,11 @@ def _shifts_under(rows: RowBlocks, releases: Any, believed: FloatArray, weight: 
     """Under many rows as releases, or under one given P - q (without weight), by products of matrices."""
     first = rows.columns
     n, m = rows.channel.shape
-    count = 1 if weight is None else releases.size
-    q_error = rows.rescaled(first.spread)
+    count, q_error = 1 if weight is None else releases.size, rows.rescaled(first.spread)
     if weight is None:
         q_error = q_error + rows.rescaled(first.q)
     columns = _ColumnFactors.of(first.q, first.spread, q_error, rows.root_scale)
-    relative = U * (m + 100) + 4 * (first.relative_error + rows.mass_error)
-    gap = _sum_error(rows, believed)
+    relative, gap = U * (m + 100) + 4 * (first.relative_error + rows.mass_error), _sum_error(rows, believed)
 
     def sums_of_block(task: tuple[slice, slice]) -> FloatArray:
         chosen, part = task
@@ -222,8 +220,7 @@ def shifts_of_channels(cells: RealArray, columns: FloatArray, prior: FloatArray,
     # the order of sums is that of the memory, which a choice of rows may have changed
     cells, prior = np.ascontiguousarray(cells), np.ascontiguousarray(prior)
     centre, delta, q, spread, _ = np.ascontiguousarray(np.moveaxis(columns, 1, 0))
-    factors = _ColumnFactors.of(q, spread, spread, 1.0)
-    change = (cells - centre[:, None]) - delta[:, None]
+    factors, change = _ColumnFactors.of(q, spread, spread, 1.0), (cells - centre[:, None]) - delta[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         t = change * factors.inverse[:, None]
     sums = _sums_under_changes(change, t, prior, prior, factors, U * (m + 100), gap[:, None, None])
@@ -256,11 +253,9 @@ def _roots_of_sums(sums: FloatArray, terms: int, weight: FloatArray | None) -> P
 
 def _jensen_shannon_terms(pi: FloatArray, belief: FloatArray, g: FloatArray) -> FloatArray:
     """Terms of JS(pi (1 + g) || belief)."""
-    change = pi * g + (pi - belief)
-    both = np.maximum(pi * (1.0 + g), 0.0) + belief
+    change, both = pi * g + (pi - belief), np.maximum(pi * (1.0 + g), 0.0) + belief
     a = np.clip(np.divide(change, both, out=np.zeros_like(change), where=both > 0), -1.0, 1.0)
-    square = a * a
-    series = np.zeros_like(a)
+    square, series = a * a, np.zeros_like(a)
     for k in range(_SERIES_TERMS, 0, -1):
         series = square * (1.0 / (k * (2 * k - 1)) + series)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -315,8 +310,7 @@ def _log_growth(hits: NDArray[Any], at_true_secret: float, elsewhere: float, k: 
     larger, down where it is the smaller."""
     log_hit = math.log1p(at_true_secret)
     share = min(elsewhere / (k - 1), 1.0) if 1 < k < 2**1000 else 0.0
-    log_miss = math.log1p(-share) if share < 1 else -math.inf
-    misses = hits[-1] - hits
+    log_miss, misses = math.log1p(-share) if share < 1 else -math.inf, hits[-1] - hits
     log = hits * log_hit + count_times_log(misses, log_miss)
     size = hits * log_hit + count_times_log(misses, -log_miss if log_miss > -math.inf else 0.0)
     direction = 0.0 if at_true_secret == elsewhere else 1.0 if at_true_secret > elsewhere else -1.0

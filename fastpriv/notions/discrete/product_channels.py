@@ -16,7 +16,7 @@ prior of a product that misses 1 by h is scaled as a whole, which the posterior 
 passed is off by at most 1.1 h JS + h^2.
 """
 
-# bounds: proved - docs/proofs/notions.md, 14.3 and 14.8: roundings of cells, of sums of few terms and of masses of types
+# bounds: proved - docs/proofs/notions.md, 14.3 and 14.8: roundings of cells, sums of few terms and masses of types
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _MOST_FACTOR_CELLS = 2**20  # n^2 m of a factor: 8 MiB of differences of cells
 _MOST_TYPES = 2**16  # types of secrets of a product, for each of which one integral is taken
 _AUTOMATIC_TYPES = 2**12  # types up to which ``summary`` takes these integrals
 _MOST_LISTED_SECRETS = 2**16  # secrets of a product that are answered one by one
-# bound: proved - docs/proofs/notions.md, 14.8: twice what log ratios may be off by where curves are ordered, relative to
-#    1 and the level
+# bound: proved - docs/proofs/notions.md, 14.8: twice what log ratios may be off by where curves are ordered, relative
+#    to 1 and the level
 _ORDER_MARGIN = 1e-9
 
 
@@ -161,8 +161,7 @@ def _types_of_secrets(model: ChannelWithPrior, kinds: list[_SecretKinds], secret
 
 def _types_of_all_secrets(model: ChannelWithPrior, kinds: list[_SecretKinds]) -> _Counts:
     """The same for all secrets of positive prior probability, in their order."""
-    factors = model.factors or []
-    first = np.cumsum([0, *(len(of_factor.posteriors) for of_factor in kinds)])
+    factors, first = model.factors or [], np.cumsum([0, *(len(of_factor.posteriors) for of_factor in kinds)])
     counts, log_mass = np.zeros((1, first[-1]), dtype=np.int64), np.zeros(1, dtype=np.longdouble)
     for i, (factor, power, prior) in enumerate(factors):
         kind = np.zeros(factor.inputs, dtype=np.intp) if (known := kinds[i].kind) is None else known
@@ -219,8 +218,7 @@ def _secret_kinds(factor: AnyChannel, prior: Any) -> _SecretKinds | None:
             return None
         posterior = _expected_posterior_if_symmetric(classes, factor)
         return _SecretKinds([posterior], np.zeros(1, dtype=np.longdouble), None)
-    q = ratios.log_q.exp()
-    row_error = 3.1 * factor.mass_gap
+    q, row_error = ratios.log_q.exp(), 3.1 * factor.mass_gap
     index: dict[bytes, int] = {}
     posteriors: list[PosteriorMasses] = []
     kind = np.full(factor.inputs, -1)
@@ -356,8 +354,7 @@ def _factor_ratios(factor: AnyChannel, prior: Any) -> _FactorRatios | None:
     scaled_q = _sum(Ball(joint.mid.T, joint.rad.T))  # q, scaled as the cells are
     weighted = differences[:, :, occurs] * Ball(mass.mid[None, :, None], mass.rad[None, :, None])
     change = _sum(Ball(weighted.mid.swapaxes(1, 2), weighted.rad.swapaxes(1, 2))) / _as_row(scaled_q)
-    log_scaled_q = scaled_q.log()
-    finite = scaled_log.mid > -np.inf
+    log_scaled_q, finite = scaled_q.log(), scaled_log.mid > -np.inf
     finite_log = Ball(np.where(finite, scaled_log.mid, 0.0), scaled_log.rad)
     ratio = _narrower(change.log1p(), finite_log - _as_row(log_scaled_q))
     ratio = Ball(np.where(finite, ratio.mid, -np.inf), np.where(finite, ratio.rad, 0.0))

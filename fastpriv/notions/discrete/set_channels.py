@@ -183,12 +183,10 @@ def _best_guess(sets: SetParameters) -> tuple[Bracket, Bracket, Bracket]:
     gain_error = np.where(near & (level > -2 * level_error), sets.high * rho * level_error, 0.0)
     gain_error += np.where(rho < 1e-300, sets.high * 1e-323, 0.0)  # rho may be subnormal
     first, first_error = _first_in_set(sets)
-    gain = math.fsum((first * gains).tolist())
-    relative_error = first_error + 3 * sets.relative_error + 32 * U
+    gain, relative_error = math.fsum((first * gains).tolist()), first_error + 3 * sets.relative_error + 32 * U
     error = math.fsum((first * (gains * relative_error + gain_error)).tolist())
     least, most = max(0.0, gain - error), gain + error
-    before = float(pi[0]) / sets.total
-    rounding = 16 * U
+    before, rounding = float(pi[0]) / sets.total, 16 * U
     after_bounds = before * (1 + least) * (1 - rounding), min(1.0, before * (1 + most) * (1 + rounding))
     return (
         Bracket(before * (1 + gain), *after_bounds, "exact", _METHOD),
@@ -202,14 +200,12 @@ def _maximal_leakage(sets: SetParameters) -> Bracket:
     """Logarithm of the sum of the largest likelihoods of the secrets of positive prior probability."""
     support = float(sets.counts.sum())
     if sets.size is None:
-        covered = -math.expm1((support - 1) * _log_outside(sets)) * sets.outside
-        error = 8 * U
+        covered, error = -math.expm1((support - 1) * _log_outside(sets)) * sets.outside, 8 * U
     else:  # the chance that the set holds some of these secrets, less that of a given one
         others = np.arange(1.0, min(support, sets.secrets - sets.size + 1.0))
         can_miss = support <= sets.secrets - sets.size
         log_miss = math.fsum(np.log1p(-sets.size / (sets.secrets - others)).tolist()) if can_miss else -math.inf
-        covered = sets.outside * -math.expm1(log_miss)
-        error = 16 * U
+        covered, error = sets.outside * -math.expm1(log_miss), 16 * U
     error += 4 * sets.relative_error + 32 * U
     value = math.log1p(sets.difference * covered)
     return Bracket(value, value * (1 - error), value * (1 + error), "exact", _METHOD)
@@ -220,8 +216,7 @@ def _first_in_set(sets: SetParameters) -> tuple[FloatArray, FloatArray]:
     counts = sets.counts.copy()
     before = np.concatenate([[0.0], np.cumsum(counts)])
     if sets.size is None:
-        log_outside = _log_outside(sets)
-        start = np.maximum(before[:-1], 1.0)
+        log_outside, start = _log_outside(sets), np.maximum(before[:-1], 1.0)
         with np.errstate(under="ignore"):
             chance = np.exp(start * log_outside) * -np.expm1((before[1:] - start) * log_outside)
         return chance, (4 * sets.relative_error + 16 * U) * (2 + np.minimum(start * -log_outside, 1e4))
@@ -247,8 +242,7 @@ def _mutual_information(sets: SetParameters) -> Bracket:
     # the first under a prior that is sure of one secret, of which S is the likelihood
     single = sets._replace(secrets=1, size=None, prior=np.ones(1), counts=np.ones(1), total=1.0)
     (of_secret, error), (of_mixture, more_error) = _mean_phi(single), _mean_phi(sets)
-    value = max(0.0, of_secret - of_mixture)
-    error = error + more_error + 2 * U * of_secret + _UNDERFLOW_ERROR
+    value, error = max(0.0, of_secret - of_mixture), error + more_error + 2 * U * of_secret + _UNDERFLOW_ERROR
     return Bracket(value, max(0.0, value - error), value + error, "certified", "integral of products over bits")
 
 
@@ -258,8 +252,7 @@ def _mean_phi(sets: SetParameters) -> tuple[float, float]:
     if start < 1e-290:  # phi(s) <= (s - 1)^2; S is constant where a selection is symmetric in its secrets
         return start, start * (1 + 16 * sets.relative_error) + _UNDERFLOW_ERROR
     scale = math.log(start) - math.log(sets.high)  # at most the log of the answer
-    first = math.log(_FIRST_NODE / sets.high)
-    last = _LAST_EXPONENT - scale
+    first, last = math.log(_FIRST_NODE / sets.high), _LAST_EXPONENT - scale
     if sets.low > 0:
         last = min(last, math.log(_LAST_EXPONENT + 6 - min(scale, 0.0)) - math.log(sets.low))
     nodes = _STEP * np.arange(math.floor(first / _STEP), math.ceil(last / _STEP) + 1)
@@ -283,8 +276,7 @@ def _variance(sets: SetParameters) -> float:
     of_secret = sets.difference**2 * sets.inside * sets.outside
     if sets.size is None:
         return of_secret * sets.prior_square_sum
-    gaps = np.array(_excess_over_mean(_prior_of_each_secret(sets))) / sets.total
-    n = np.arange(sets.secrets)
+    gaps, n = np.array(_excess_over_mean(_prior_of_each_secret(sets))) / sets.total, np.arange(sets.secrets)
     spread = float(np.sum(n / (n + 1.0) * gaps**2))  # of the prior about its mean, secret by secret
     return of_secret * spread * sets.secrets / (sets.secrets - 1)
 
@@ -311,8 +303,7 @@ def _log_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, Floa
     """L(t) and its absolute error."""
     if sets.size is not None:
         return _log_transform_of_sets(sets, t)
-    result = np.empty(t.size)
-    rows = max(1, _BLOCK_TERMS // sets.prior.size)
+    result, rows = np.empty(t.size), max(1, _BLOCK_TERMS // sets.prior.size)
     for start in range(0, t.size, rows):
         x = np.multiply.outer(t[start : start + rows] * sets.difference, sets.prior)
         drop = sets.inside * -np.expm1(-x)
@@ -337,8 +328,7 @@ def _transform_less_1_of_bits(sets: SetParameters, t: FloatArray) -> tuple[Float
 
 def _log_transform_of_sets(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     assert sets.size is not None
-    x = t * (sets.difference / sets.total)
-    means = np.zeros((sets.size + 1, t.size))
+    x, means = t * (sets.difference / sets.total), np.zeros((sets.size + 1, t.size))
     means[0] = 1.0
     with np.errstate(under="ignore", divide="ignore"):
         for n, value in enumerate(_prior_of_each_secret(sets), 1):
@@ -391,33 +381,28 @@ def expected_changes(sets: SetParameters) -> tuple[FloatArray, FloatArray, Float
     value, counts = sets.prior, sets.counts
     start = 2 * sets.difference**2 * sets.inside * sets.outside * (1 - value + 4 * U) ** 2  # at least K_dd(0)
     scale = math.log(sets.inside * sets.outside) + 2 * math.log(sets.difference / sets.high)
-    least_s = sets.low + sets.difference * float(value[-1])
-    first = -_LAST_EXPONENT_OF_PAIRS - math.log(sets.high)
+    least_s, first = sets.low + sets.difference * float(value[-1]), -_LAST_EXPONENT_OF_PAIRS - math.log(sets.high)
     last = math.log(_LAST_EXPONENT_OF_PAIRS - scale + 2 * max(0.0, -math.log(least_s))) - math.log(least_s)
     nodes = _STEP * np.arange(math.floor(first / _STEP), math.ceil(last / _STEP) + 1)
     t = np.exp(nodes)
     log, log_error = _log_transform(sets, t)
     x = np.multiply.outer(t * sets.difference, value)
     with np.errstate(under="ignore"):
-        weight = _STEP * t * np.exp(log) * sets.difference**2
-        tilted = sets.inside * np.exp(-x)
+        weight, tilted = _STEP * t * np.exp(log) * sets.difference**2, sets.inside * np.exp(-x)
         denominator = sets.outside + tilted
         u = sets.inside * sets.outside * -np.expm1(-x) / denominator
         v = sets.outside * tilted / denominator / denominator
     weight_error = 2 * log_error + 8 * U * (1 + np.abs(nodes)) * (4 + np.abs(log))
-    weight_error = weight_error + 8 * sets.relative_error + 64 * U
-    q_error = 8 * sets.relative_error + 16 * U
+    weight_error, q_error = weight_error + 8 * sets.relative_error + 64 * U, 8 * sets.relative_error + 16 * U
     u_error = weight_error[:, None] + q_error * (2 + x * tilted / denominator)  # of u; in v, e^-x has the error of x
     v_error = u_error + q_error * x
     mean, mean_error = ((counts * value * x).sum(axis=1)[:, None] for x in (u, u * u_error))
     deviation = u - mean
-    deviation_error = u * u_error + mean_error + (u + mean) * (32 + math.log2(value.size)) * U
-    prior_v = value * v
+    deviation_error, prior_v = u * u_error + mean_error + (u + mean) * (32 + math.log2(value.size)) * U, value * v
     v_total = (counts * value * prior_v).sum(axis=1)
     v_total_error = (counts * value * prior_v * (v_error + 24 * U)).sum(axis=1)
     root = np.sqrt(weight)[:, None]
-    scaled_size = root * np.abs(deviation)
-    summation = (t.size + 8) * U
+    scaled_size, summation = root * np.abs(deviation), (t.size + 8) * U
     scaled, scaled_error = (root * deviation).T, (root * deviation_error).T
     alpha, beta = _matrix_product.matrix_vector(prior_v.T, weight), _channel_blocks.accurate_sum(weight * v_total)
     near = _matrix_product.matrix_vector(v.T, weight)
@@ -434,8 +419,7 @@ def expected_changes(sets: SetParameters) -> tuple[FloatArray, FloatArray, Float
     off_diagonal = _matrix_product.product(scaled, scaled) - alpha[:, None] - alpha + beta
     diagonal = np.diagonal(off_diagonal) + near
     root_diagonal = np.sqrt(np.maximum(diagonal, 0.0) + np.diagonal(error) + near_error + 1e-300)
-    root_start = np.sqrt(start)
-    first_share = _STEP / math.expm1(_STEP) * float(t[0])
+    root_start, first_share = np.sqrt(start), _STEP / math.expm1(_STEP) * float(t[0])
     beyond = sets.difference**2 * math.exp(-least_s * float(t[-1]) * (1 - 1e-9)) / least_s
     rule_error = 1.01 * _TRAPEZOID * np.multiply.outer(root_diagonal, root_diagonal)
     rule_error += 1.01 * first_share * np.multiply.outer(root_start, root_start)

@@ -16,7 +16,7 @@ import numpy as np
 from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.numerics import FloatArray
 from ...capacity import structured
-from ...channels import SparseChannel, TypeClasses
+from ...channels import AnyChannel, SparseChannel, TypeClasses
 from ...mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from .channel_with_prior import Bracket, ChannelWithPrior, QuantityRequest
 
@@ -94,8 +94,7 @@ def _best_guess(classes: TypeClasses, channel: AnyChannel) -> dict[str, Bracket]
     before_error = 8 * U * (8 + abs(before)) + 1.1 * classes.gap
     error += before_error + 4 * classes.error + 2.1 * channel.mass_gap + classes.omitted_mass
     error += _binomial_error(channel, classes)
-    after = math.exp(before + value)
-    leakage = max(0.0, value)
+    after, leakage = math.exp(before + value), max(0.0, value)
     after_bounds = after * (1 - error), min(1.0, after * (1 + error) + classes.omitted_mass)
     log_before = Bracket(before, before - before_error, before + before_error, "exact", _METHOD)
     return {
