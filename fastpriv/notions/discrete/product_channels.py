@@ -34,7 +34,7 @@ from ...base.values import distinct_rows
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...channels.base import mixed_radix_digits
-from ...channels.type_classes import compositions, log_multinomials, product_pairs
+from ...channels.type_classes import compositions, largest_size, log_multinomials, product_pairs
 from ...mechanisms import RandomizedResponse
 from ...posteriors.ball_arithmetic import Ball
 from ...posteriors.product_jensen_shannon import PosteriorMasses, product_type_jensen_shannon
@@ -288,7 +288,8 @@ def pair_if_symmetric(classes: TypeClasses) -> RowPair:
     possible = log_joint > -np.inf
     joint, ratio = log_joint[possible], classes.log_ratio[possible]
     ratio_size = _finite_size(ratio)
-    ratio_error = 4e-14 * ratio_size + 4 * classes.error
+    of_log_mass = 8 * U * min(largest_size(classes.log_mass), largest_size(classes.log_relative))
+    ratio_error = 4e-14 * ratio_size + np.where(ratio_size > 0.4, of_log_mass, 0.0) + 4 * classes.error
     log_error = 160 * U * (8 + (np.abs(joint) + ratio_size)) + ratio_error
     return RowPair(joint + ratio, joint, ratio, log_error, ratio_error)
 
