@@ -59,7 +59,7 @@ def _beyond(shift: FloatArray, radius: FloatArray, norm: float) -> FloatArray:
             return np.asarray(-np.expm1(np.log1p(-np.minimum(each, 1.0)).sum(axis=1)))
     length = _length(shift)
     if length == 0.0:  # the first term of the sum is all of it
-        return np.array([_gamma_tails(np.array([0.5 * shift.size]), float(a))[0] for a in radius])
+        return _gamma_tail(0.5 * shift.size, radius)
     return np.array([_beyond_ball(shift.size, length, float(a)) for a in radius])
 
 
@@ -77,6 +77,18 @@ def _beyond_ball(k: int, length: float, radius: float) -> float:
     high = 0.5 * (math.sqrt(2.0 * max(top, half)) + _DEVIATIONS) ** 2 + 1.0
     j: Any = np.arange(max(0.0, math.floor(low)), math.ceil(high) + 1.0)
     return min(1.0, float(np.sum(np.exp(log_poisson_pmf(j, half)) * _gamma_tails(0.5 * k + j, radius))))
+
+
+def _gamma_tail(order: float, radius: FloatArray) -> FloatArray:
+    """Q(order, radius^2 / 2): the sum of ``_gamma_tails`` for all radii at once where it is short."""
+    with np.errstate(over="ignore"):
+        x, first = 0.5 * radius * radius, order % 1.0
+    if not (x.max(initial=0.0) <= _CLOSED_START and order * x.size <= 2**20):
+        return np.array([_gamma_tails(np.array([order]), float(a))[0] for a in radius])
+    b: Any = np.arange(first + 1.0, order).astype(np.longdouble)
+    sums = 1.0 + np.multiply.accumulate(x[:, None] / b, axis=1).sum(axis=1)
+    sums *= np.exp(-x.astype(np.longdouble)) * (2.0 * np.sqrt(x / math.pi) if first else 1.0)
+    return np.asarray(sums + (special.erfc(np.sqrt(x)) if first else 0.0), dtype=np.float64)
 
 
 def _gamma_tails(order: FloatArray, radius: float) -> FloatArray:
