@@ -31,7 +31,7 @@
 #include "common/fp_lanes.h"
 #include "line/fp_integrand.h"
 
-/* bound: tested by enclosures/test_integrals - components dropped on a panel: e^-90 of another's smallest */
+/* bound: proved - components dropped on a panel: docs/proofs/quadrature.md, theorem 4.14 */
 #define FP_DROP_LEVEL 90.0
 #define FP_TAIL_LEVEL -1e4 /* below this log density, ratios of components are computed from their differences */
 #define FP_FAR_LEVEL -200.0 /* below this log density, components are dropped by their ratio */

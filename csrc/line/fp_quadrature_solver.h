@@ -10,8 +10,7 @@
  * theorem 4.1. The smallest of
  * four rules that meets the target is used; a panel that none serves is halved.
  */
-/* bounds: tested by enclosures/test_integrals - rounding of panels' sums and of bounds in logarithms; truncation
- * is proved at the head */
+/* bounds: proved - rounding of panels' sums and of bounds in logarithms: docs/proofs/quadrature.md, theorem 4.17 */
 #ifndef FP_QUADRATURE_SOLVER_H
 #define FP_QUADRATURE_SOLVER_H
 
