@@ -23,8 +23,8 @@
  * from e_i - e_r = c_i - c_r - (t_i - t_r)(t_i + t_r) / 2, t_i - t_r = (m_r - m_i) / s_i + (x - m_r)(s_r - s_i) / (s_i
  * s_r).
  */
-/* bounds: proved - rounding of bounds of components on a panel, and of their ratios: docs/proofs/quadrature.md,
- * theorem 4.11; the sum of the terms of kappa is rounded in fp_quadrature_loops.h */
+/* bounds: proved - rounding of bounds of components on a panel, of their ratios and slopes: docs/proofs/quadrature.md,
+ * theorems 4.11 and 4.15 */
 #ifndef FP_PANEL_H
 #define FP_PANEL_H
 
