@@ -37,7 +37,7 @@ static void FP_NAME(fp_local_centre)(fp_local_mixture *side)
     side->beta = beta;
 }
 
-/* kappa of the disk |d| <= radius, rounded up; side->slip bounds what the tails leave unknown of log_r */
+/* kappa of the disk |d| <= radius, rounded up but for a slip of log_r of 1e-3 and more */
 static double FP_NAME(fp_local_kappa)(const fp_local_mixture *side, double radius)
 {
     const double *restrict log_r = side->log_r, *restrict slope = side->slope, *restrict curvature = side->curvature;
@@ -46,7 +46,7 @@ static double FP_NAME(fp_local_kappa)(const fp_local_mixture *side, double radiu
         FP_LANE_LOOP(k)
             sum[k] += fp_exp((1.0 - 1e-14) * log_r[j + k]
                              + (1.0 + 1e-14) * ((slope[j + k] + curvature[j + k] * radius) * radius));
-    const double kappa = (fp_lane_sum(sum) * (1.0 + 1e-9) - 1.0) * (side->slip > 0.0 ? fp_exp(2.0 * side->slip) : 1.0);
+    const double kappa = (fp_lane_sum(sum) * (1.0 + 1e-9) - 1.0) * (side->slip < 1e-3 ? fp_exp(2.0 * side->slip) : 1.0);
     return kappa < 1e-9 ? 1e-9 : kappa;
 }
 

@@ -305,10 +305,12 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
         if (!s->n)
             continue;
         s->kappa = fp_quadrature_kernels_in_use()->kappa(s, x);
-        double most = 0.0; /* kappa is at most e^g - 1 for the largest g, whatever the shares are */
-        for (int j = 0; j < s->n && s->slip > 1e-3; j++)
-            most = fp_max(most, (s->slope[j] + s->curvature[j] * x) * x);
-        s->kappa = s->slip > 1e-3 && !(s->kappa < 1.001 * fp_expm1(most)) ? 1.001 * fp_expm1(most) + 1e-9 : s->kappa;
+        if (s->slip >= 1e-3 && !(kind == FP_KL && k == 1)) { /* q of KL: fp_panel_integrate */
+            double most = 0.0; /* kappa is at most e^g - 1 for the largest g, whatever the shares are */
+            for (int j = 0; j < s->n; j++)
+                most = fp_max(most, (s->slope[j] + s->curvature[j] * x) * x);
+            s->kappa = fp_min(s->kappa * fp_exp(2.0 * s->slip), 1.001 * fp_expm1(most) + 1e-9);
+        }
         if (!(s->kappa < 0.97))
             return INFINITY;
         s->lambda = fp_log_loss(s->kappa);
@@ -540,6 +542,9 @@ static inline int fp_panel_integrate(fp_integral *w, const fp_panel *panel)
     }
     if (kind != w->kind)
         s.rounding += 1e-31 * s.mass;
+    if (kind == FP_KL && w->side_q.slip >= 1e-3) /* q was taken for a mixture of weights that are off by e^slip */
+        s.rounding += 4.0 * w->side_q.slip * (fp_exp(panel->upper_p + log_h)
+                                              + fp_exp(panel->upper_q + log_h + w->side_q.slip));
     fp_integral_add(w, s, fp_exp(best[rule]));
     return 1;
 }
