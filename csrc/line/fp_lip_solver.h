@@ -1,6 +1,6 @@
 /* Maximum over the atoms of the divergences of fp_lip.h; included once per instruction set. */
-/* bounds: tested by enclosures/test_lip - rounding of the log-ratio, of masses and of sums, counted to first order;
- * what atoms beyond a window weigh; outward rounding of brackets */
+/* bounds: proved - rounding of the log-ratio, of masses and of sums, what atoms beyond a window weigh, and outward
+ * rounding of brackets: docs/proofs/lip.md, theorems 5.5 to 5.9 */
 /* Grouped atoms.  Their density is M' with |M' / M - 1| <= eta within the radius. Hence |log M' - log M| <= 1.01 eta,
  * and the mass of a tail is off by eta times it. Where 1 is taken out of M / N_a, sum w' replaces sum w: these differ by
  * at most eta, and N_a <= e^0.25 M there. Three eta cover each of these; the slope of f is then not known. */
@@ -19,18 +19,19 @@
 /* bound: none - the relative width above which double-doubles are used at any cost */
 #define FP_LIP_WIDE 1e-9
 
-/* The weights may sum to 1 + m with a small m. Everything is then proved for M / (1 + m), whose H(N_a||M / (1 + m))
- * is the smaller one. H(N_a||M) is at most H(M||N_a) + m, and for eps >= m at most e^-eps (H(M||N_a) + 2 m e^eps
- * N_a(E)), with E taken for eps - m: both terms are part of the bracket. */
+/* The weights may sum to 1 + m with a small m. H(N_a||M) is then at most H(M||N_a) + 2 m, and above eps = 2 m
+ * e^-eps H(N_a||M) at most the larger of H(M||N_a) and e^-eps (H(M||N_a) + 2 m e^eps N_a(E)), with E taken for eps - 2 m:
+ * docs/proofs/lip.md, theorem 5.9; both terms are part of the bracket. */
 /* bound: none - below this epsilon f is that of M / (1 + m) */
 #define FP_LIP_NORMALISED 1e-12
-/* bound: proved - twice |m|, and a margin for rounding */
-#define FP_LIP_MISSED 2.1
+/* bound: proved - 2 |m|, and what eps - |m| leaves of it above the epsilon at which it is added: theorem 5.9 */
+#define FP_LIP_MISSED 2.6
 
 /* The log-ratio minus eps at a point, and the window of atoms it was summed over; its terms are e_k e^peak. */
 typedef struct {
     double value, slope, error, peak;
     double steep, curvature; /* lower bound of the slope, 0 where none is known; upper bound of f'' */
+    double amplify; /* e to the largest error of the logarithm of a term, 1 where that is small */
     int first, count;
     const fp_lip_atoms *atoms; /* what was summed: all atoms or the groups */
 } FP_NAME(fp_lip_point);
@@ -107,7 +108,7 @@ static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, dou
     at->atoms = side;
     at->first = first;
     at->count = count;
-    at->steep = at->curvature = 0.0;
+    at->steep = at->curvature = 0.0, at->amplify = 1.0;
     for (int k = 0; k < count; ++k) {
         double away = (x[k] - a) * inverse;
         away = away > FP_LIP_FARTHEST ? FP_LIP_FARTHEST : away;
@@ -134,7 +135,7 @@ static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, dou
         at->steep = grouped ? 0.0 : at->slope - 8.0 * (FP_ROUND + FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(wide);
         at->curvature = far * far * (1.0 + 1e-9);
         at->error = (2.0 * FP_ROUND + 2.0 * FP_NAME(fp_lip_sum_error)(count)) * FP_NAME(fp_v8_sum)(slip)
-                    + 2.3e-16 * (fabs(excess) + epsilon + 2.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t) + group_error;
+                    + 2.3e-16 * (2.0 * fabs(excess) + epsilon + 3.0 * fabs(log_ratio)) + 1e-300 * (1.0 + t) + group_error;
         return;
     }
     for (int k = 0; k < count; ++k)
@@ -148,12 +149,18 @@ static void FP_NAME(fp_lip_log_ratio)(fp_lip *lip, const fp_lip_atoms *side, dou
         slope += ek * dk;
         slip += ek * (FP_NAME(fp_v8_abs)(FP_AT(lw, k)) + size * (t + size));
     }
-    double total = FP_NAME(fp_v8_sum)(mass);
+    double total = FP_NAME(fp_v8_sum)(mass), slips = FP_NAME(fp_v8_sum)(slip) / total;
+    double most = fabs(d[0]) > fabs(d[count - 1]) ? fabs(d[0]) : fabs(d[count - 1]), some = 12.0 * t * t + 8.0 * fabs(peak);
+    double largest = 1.2e4 + (most * (t + most) < some ? most * (t + most) : some);
+    if (largest > 1e13) { /* errors of terms are then bounded by the largest, not by their mean */
+        slips = largest;
+        at->amplify = fp_exp(largest < 3e17 ? 2.0 * FP_ROUND * largest : 600.0);
+    }
     at->peak = peak;
     at->value = peak - epsilon + fp_log(total);
     at->slope = FP_NAME(fp_v8_sum)(slope) / total;
-    at->error = FP_ROUND * (4.0 + fabs(peak) + FP_NAME(fp_v8_sum)(slip) / total) + FP_NAME(fp_lip_sum_error)(count)
-                + 2.3e-16 * epsilon + 1e-300 * (1.0 + t) + group_error;
+    at->error = FP_ROUND * (4.0 + fabs(peak) + slips) + FP_NAME(fp_lip_sum_error)(count) + 2.3e-16 * epsilon
+                + 1e-300 * (1.0 + t) + group_error;
 }
 
 /* An upper bound of the crossing t_R of atom k, since f(t) >= log w_i + d_i t - d_i^2 / 2 for every i. */
@@ -230,6 +237,7 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, d
         theta = epsilon * (p - mills) <= theta * mills ? theta : 0.0;
         error = FP_ROUND * (unit * FP_NAME(fp_v8_sum)(slip) + (12.0 + fabs(at->peak) + epsilon) * p + 2.0 * mills)
                 + (sum_error + group_error) * p + theta * mills + 1e-300;
+        error *= at->amplify;
         tail->scale = scale;
         tail->value = (p - mills) * FP_INV_SQRT_2PI;
         tail->loss = fp_exp(log_lost) * FP_INV_SQRT_2PI;
@@ -246,9 +254,15 @@ static void FP_NAME(fp_lip_mass)(fp_lip *lip, const fp_lip_atoms *side, int k, d
                q = FP_NAME(fp_lip_unscaled)(scale, mills * FP_INV_SQRT_2PI);
         theta = epsilon * (p - q) <= theta * q ? theta : 0.0;
         double density = fp_exp(at->peak - square) * (0.5 * FP_INV_SQRT_2PI);
-        error = (2.0 * FP_ROUND + sum_error + group_error) * p + FP_ROUND * density * FP_NAME(fp_v8_sum)(slip)
+        double off = at->amplify > 1.0 ? 0.0 : FP_ROUND * density * FP_NAME(fp_v8_sum)(slip);
+        for (int i = 0; i < count && at->amplify > 1.0; ++i) { /* arguments may be off by more than a sigma */
+            double z = fabs(d[i] - t), eta = FP_ROUND * (fabs(d[i]) + z), near = z > eta ? z - eta : 0.0;
+            double moved = eta * fp_exp(-0.5 * near * near);
+            off += w[i] * (moved < 1.0 ? moved : 1.0);
+        }
+        error = (2.0 * FP_ROUND + sum_error + group_error) * p + off
                 + (4.0 * FP_ROUND + theta) * q + 1e-300;
-        tail->loss = fp_exp(log_lost + scale.hi);
+        tail->loss = fp_exp(log_lost + scale.hi + FP_ROUND * fabs(scale.hi));
         tail->scale = fp_dd_set(0.0);
         tail->value = p - q;
     }
@@ -294,7 +308,7 @@ static int FP_NAME(fp_lip_tail_solve)(fp_lip *lip, int which, int k, double epsi
         t = next;
     }
     double error = fabs(at.value) + at.error, far = (side->x[lip->n - 1] - a) * lip->inverse;
-    double rise = epsilon - error - *centre - (epsilon < FP_LIP_NORMALISED ? 0.0 : fabs(lip->excess)),
+    double rise = epsilon * (1.0 - 4.0 * FP_U) - error - *centre - (epsilon < FP_LIP_NORMALISED ? 0.0 : fabs(lip->excess)),
            width = rise > 0.0 ? error * t / rise : INFINITY;
     if (at.steep > 0.0 && 4.0 * error * at.curvature <= at.steep * at.steep && 2.0 * error / at.steep < width)
         width = 2.0 * error / at.steep;
@@ -311,7 +325,7 @@ static int FP_NAME(fp_lip_tail_solve)(fp_lip *lip, int which, int k, double epsi
     tail->resolved = known && growth <= 1.0 && log_lost < (far > t + 1.0 ? 0.5 * t * t - epsilon : 40.0);
     if (t < FP_LIP_FARTHEST)
         FP_NAME(fp_lip_mass)(lip, side, k, t, epsilon, tail->resolved ? log_lost : INFINITY,
-                             tail->resolved && miss < epsilon ? miss * fp_exp(growth) : 0.0, &at, tail);
+                             tail->resolved && miss < epsilon && miss > 0.0 ? miss * fp_exp(growth + (t + 1.0) * width) : 0.0, &at, tail);
     if (!tail->resolved && at.atoms != side && !lip->stop.status)
         return 0;
     if (!tail->resolved)
@@ -357,8 +371,9 @@ static fp_lip_bound FP_NAME(fp_lip_upper_bound)(const fp_lip_tail *left, const f
 /* Upper bound of 1 minus a weight. */
 static fp_lip_bound FP_NAME(fp_lip_weight_bound)(const fp_lip *lip, double weight)
 {
-    double miss = fabs(lip->excess), log_cap = fp_log1p(miss - weight);
-    return (fp_lip_bound){(1.0 - weight + miss) * (1.0 + 1e-15) + 1e-322, log_cap + 1e-15 * (fabs(log_cap) + miss)};
+    double miss = fabs(lip->excess), cap = (1.0 - weight + miss) * (1.0 + 1e-15) + 1e-322;
+    double log_cap = weight < 0.5 ? fp_log1p(miss - weight) : fp_log(cap);
+    return (fp_lip_bound){cap, log_cap + 1e-15 * (fabs(log_cap) + miss)};
 }
 
 /* H(M||N_a) in doubles. */
@@ -600,8 +615,8 @@ static fp_bracket FP_NAME(fp_lip_delta)(fp_lip *lip, double epsilon, ptrdiff_t v
     }
     best.upper = ceiling.plain > best.upper ? ceiling.plain : best.upper;
     best.log_upper = ceiling.log > best.log_upper ? ceiling.log : best.log_upper;
-    double miss = 1.01 * fabs(lip->excess);
-    if (epsilon <= 2.2 * miss && miss > 0.0) {
+    double miss = FP_LIP_MISSED * fabs(lip->excess);
+    if ((epsilon <= 2.0 * miss || epsilon < FP_LIP_NORMALISED) && miss > 0.0) {
         best.lower = best.lower > miss ? (best.lower - miss) * (1.0 - 1e-15) : 0.0;
         best.upper = (best.upper + miss) * (1.0 + 1e-15);
         best.log_lower = best.lower > 0.0 ? fp_log(best.lower) : -INFINITY;

@@ -22,8 +22,8 @@
  *
  * Where the answer of a row could be sharper by other means, its status says so; its bounds are true all the same.
  */
-/* bounds: tested by enclosures/test_integrals, kernels/test_rows_of_integrals - rounding of closed forms, of sums of
- * weights and of what is done with an integral */
+/* bounds: proved - rounding of closed forms, of sums of weights and of what is done with an integral:
+ * docs/proofs/quadrature.md, theorems 4.18 and 4.19 */
 #ifndef FP_MIXTURE_INTEGRALS_SOLVER_H
 #define FP_MIXTURE_INTEGRALS_SOLVER_H
 
@@ -35,11 +35,13 @@
 #define FP_TARGET_WIDTH 4e-13
 /* bound: none - relative discretisation error at which panels are no longer halved */
 #define FP_TARGET_TRUNCATION 1e-14
-/* bound: tested by enclosures/test_integrals - what rounding costs, as a fraction of its bound, where the answer is
- * not proved; tested on every family of that module */
+/* bound: none - what rounding costs, as a fraction of its bound, in estimates of kind heuristic; those that are
+ * certified take all of it. Every family of enclosures/test_integrals has it */
 #define FP_TYPICAL_ROUNDING 0.125
-/* bound: proved - above all that lies beyond 41 standard deviations of every component, e^-840 */
-#define FP_TRUNCATED_TAILS 1e-300
+/* bound: proved - above all that lies beyond 41 standard deviations of every component, e^-840, and what underflows */
+#define FP_TRUNCATED_TAILS 1e-250
+/* bound: proved - components that are dropped on panels, 10 e^-89.9 for each: docs/proofs/quadrature.md, theorem 4.14 */
+#define FP_DROPPED 1e-38
 /* bound: none - relative error of an integral from which bounds of another kind are sharper */
 #define FP_WIDE 1e-3
 #define FP_SMALL_LOG_INTEGRAL 0.5 /* |J| below which it is computed from the integral of (p^a q^(1-a) + b q - a p) / b */
@@ -54,8 +56,8 @@
 /* bound: proved - beyond this order, or half-width, nothing is computed here */
 #define FP_LARGEST_ORDER 1e300
 #define FP_LARGEST_HALF_WIDTH 1e305
-/* bound: tested by enclosures/test_mixture_integrals - range / sigma below which the first term of the expansion in
- * 1 / sigma^2 is the information to rounding */
+/* bound: proved - range / sigma below which the first term of the expansion in 1 / sigma^2 is the information to
+ * rounding; its bounds hold for any range: docs/proofs/quadrature.md, theorem 4.19 */
 #define FP_LOW_SIGNAL 1e-7
 /* bound: none - which path is taken, not what it states */
 #define FP_RARE 0x1p-30 /* prior of all inputs but the likeliest below which the information is computed in its units */
@@ -200,7 +202,7 @@ static inline int fp_side_gather(fp_side *side, double **cursor, int n, fp_colum
     side->n = kept, side->largest = 0;
     side->others = side->unit = 1.0;
     side->excess = gap.hi;
-    side->slack = kept > 2 ? 4e-32 * kept : 0.0;
+    side->slack = (kept > 2 ? 4e-32 * kept : 0.0) + FP_U * fabs(gap.hi);
     return valid && fabs(side->excess) <= FP_LARGEST_GAP ? 0 : FP_ROW_INVALID;
 }
 
@@ -329,6 +331,8 @@ static inline int fp_row_run(fp_row_workspace *ws, fp_row *row, int kind, const 
     ws->stop = w->stop;
     if (status == -1 || status == FP_INTERRUPTED)
         return status;
+    const double size = fabs(fp_accumulator_value(&w->sum)) + w->truncation + w->rounding + (kind == FP_ENTROPY ? 2e3 : 0.0);
+    w->truncation += FP_DROPPED * (p->n + q->n) * (1.0 + 2.0 * fabs(b)) * (size + sqrt(size));
     *out = (fp_row_integral){w->scale, fp_accumulator_value(&w->sum), w->truncation, w->rounding,
                              FP_BY_PANELS | (ratio ? FP_BY_RATIO : 0) | (status == 1 ? FP_OUT_OF_BUDGET : 0)
                              | (status == FP_EXPIRED ? FP_OUT_OF_TIME : 0)};
@@ -413,7 +417,7 @@ static inline void fp_row_two_gaussians(fp_row *row, const fp_side *p, const fp_
                          || fabs(x) > 0.25 || (b < 0.0 && fabs(y) > 0.25)))
         return; /* terms would cancel */
     const double value = fp_gaussian_divergence(b, s, t, square);
-    const double margin = (order == 1.0 ? 32.0 : 128.0) * fp_ulp(value);
+    const double margin = (order == 1.0 ? 64.0 : 128.0) * fp_ulp(value);
     if (!(value < 1e300))
         return;
     fp_row_exact(row, value, value != 0.0 ? margin : 0.0, FP_BY_CLOSED_FORM);
@@ -460,14 +464,14 @@ static inline double fp_half_width(const fp_side *p, const fp_side *q, double or
         if (!(half < INFINITY))
             return INFINITY;
     }
-    return most * 1.00001;
+    return most * 1.0001;
 }
 
 /* D from bounds of p^(1 + b) q^(-b) on panels, where rounding leaves no digit of the integral: J is so large there that
  * they leave most digits of its logarithm. */
 static inline int fp_row_panel_bounds(fp_row_workspace *ws, fp_row *row, const fp_side *p, const fp_side *q,
                                       double order, double b, double half_width, double log_normaliser,
-                                      const fp_row_integral *integral)
+                                      double normaliser_error, const fp_row_integral *integral)
 {
     fp_integral *w = &ws->integral;
     double lower = 0.0, upper = 0.0;
@@ -485,11 +489,12 @@ static inline int fp_row_panel_bounds(fp_row_workspace *ws, fp_row *row, const f
     upper = half_width <= FP_LARGEST_HALF_WIDTH ? upper + 1e-13 : INFINITY; /* 1e-13: what lies beyond the half-width */
     const double error = fp_row_error(integral);
     if (integral->sum > 0.0 && error < INFINITY) {
-        const double rounding = 4.0 * FP_U * fabs(integral->scale) + 1e-14;
-        upper = fp_min(upper, integral->scale + fp_log(integral->sum + error) + rounding);
+        const double most = fp_log(integral->sum + error), least = fp_log(integral->sum - error), scale = integral->scale;
+        upper = fp_min(upper, scale + most + 4.0 * FP_U * (fabs(scale) + fabs(most) + 1.0));
         if (error < integral->sum)
-            lower = fp_max(lower, integral->scale + fp_log(integral->sum - error) - rounding);
+            lower = fp_max(lower, scale + least - 4.0 * FP_U * (fabs(scale) + fabs(least) + 1.0));
     }
+    lower -= normaliser_error, upper += normaliser_error;
     const double ends[2] = {(lower + log_normaliser) / (order - 1.0), (upper + log_normaliser) / (order - 1.0)};
     double low = fp_min(ends[0], ends[1]), high = fp_max(ends[0], ends[1]);
     low -= 4.0 * FP_U * fabs(low), high += 4.0 * FP_U * fabs(high);
@@ -510,7 +515,7 @@ static inline int fp_row_of_integral(fp_row_workspace *ws, fp_row *row, int kind
     const fp_side none = {0};
     if (kind == FP_ENTROPY && fp_row_trapezoid(row, FP_INFORMATION, &none, p, 0.0, &r)) {
         const double log_sigma = fp_log(p->s[0]); /* log(sigma sqrt(2 pi e)) and the information of the component */
-        r.sum += FP_NORMAL_ENTROPY + log_sigma;
+        r.rounding += fp_side_gap(p) * r.sum, r.sum += FP_NORMAL_ENTROPY + log_sigma;
         r.rounding += 2.0 * FP_U * (3.0 + fabs(log_sigma) + fabs(r.sum));
     } else {
         const int status = fp_row_integrate(ws, row, kind, p, q, 0.0, 0.0, &r);
@@ -527,14 +532,12 @@ static inline int fp_row_of_integral(fp_row_workspace *ws, fp_row *row, int kind
     double value = r.sum, error = fp_row_error(&r), floor = 0.0;
     switch (kind) {
     case FP_INFORMATION: {
-        /* The integrand f is concave in the prior and 0 where an input is certain. Near T = 1 it is computed with the
-         * complement of the other weights, pi_0 >= 1 / (2 n), in the place of the reference's: it moves by at most
-         * 3 gap_b / pi_0 of itself when all are divided by their sum. Elsewhere it moves by gap_b f + gap_b^2 q / 2, where
-         * f >= q psi(2) / (2 n). Where one input has nearly all of the prior, pi_0 is near 1. */
-        const double down = 1.0 / q->unit;
-        const double relative = gap_b * (q->unit > 1.0 ? 4.0 : 16.0 * (double)q->n);
+        const double down = 1.0 / q->unit, count = q->n; /* what the sum of the weights changes: theorem 4.18 */
+        const double relative = gap_b * (q->unit > 1.0 ? 4.0 + 100.0 * count * count * gap_b : 16.0 * count);
+        const double square = q->unit > 1.0 && count <= 4000.0 ? 0.0 : gap_b * gap_b;
         value *= down;
-        error = error * down + 1e-323 + fp_min(2.0 * gap_b * (value + gap_b), relative * value);
+        error = error * down + 1e-323
+                + fp_min(2.0 * gap_b * (value + 40.0 * count * count * gap_b), relative * value + square);
         break;
     }
     case FP_KL: {
@@ -593,10 +596,10 @@ static inline int fp_row_renyi(fp_row_workspace *ws, fp_row *row, const fp_side 
     row->method = r.method;
     const double normaliser_p = order * fp_log1p(p->excess), normaliser_q = divisor * fp_log1p(q->excess);
     const double log_normaliser = normaliser_q - normaliser_p;
-    const double normaliser_error = 4.0 * FP_U * (fabs(normaliser_p) + fabs(normaliser_q)) + 1.1 * order * p->slack
+    const double normaliser_error = 8.0 * FP_U * (fabs(normaliser_p) + fabs(normaliser_q)) + 1.1 * order * p->slack
                                     + 1.1 * fabs(divisor) * q->slack;
     if (!(fp_row_error(&r) <= FP_WIDE * r.sum))
-        return fp_row_panel_bounds(ws, row, first, second, order, b, half_width, log_normaliser, &r);
+        return fp_row_panel_bounds(ws, row, first, second, order, b, half_width, log_normaliser, normaliser_error, &r);
     log_integral = r.scale + fp_log(r.sum) + log_normaliser;
     error = -fp_log1p(-fp_row_error(&r) / r.sum) + 4.0 * FP_U * (fabs(r.scale) + fabs(fp_log(r.sum)))
                    + normaliser_error;
@@ -617,7 +620,7 @@ static inline int fp_row_renyi(fp_row_workspace *ws, fp_row *row, const fp_side 
             const double factor = b / divisor; /* 1, or order / (1 - order) where P and Q are exchanged */
             const double least = 1.0 + fp_min(0.0, b * t - fabs(b) * size); /* bounds 1 + b t from below */
             error = least > 0.0 ? (size + 2.0 * slack * (s + fabs(x) + slack)) / least : INFINITY;
-            error += FP_U * (4.0 * s + 16.0 * (fabs(bent) + gap));
+            error += FP_U * (12.0 * s + 32.0 * (fabs(bent) + gap));
             row->method = small.method;
             fp_row_enclose(row, factor * (s - gap - bent), fabs(factor) * error, 0.0, INFINITY);
             return 0;
@@ -655,7 +658,7 @@ static inline double fp_entropy_above(const fp_side *q)
     const double gap = fp_side_gap(q);
     double sum = 0.0;
     for (int i = 0; i < q->n; i++)
-        sum -= q->unit > 1.0 && i == q->largest ? -q->others : q->w[i] * fp_log(q->w[i]);
+        sum += q->unit == 1.0 || i != q->largest ? q->w[i] * ((q->unit > 1.0) - fp_log(q->w[i])) : 0.0;
     return sum * (1.0 + (q->n + 8) * 2.0 * FP_U) + (q->unit > 1.0 ? 2.0 * gap * sum + 1e-323 * q->n : 2.0 * gap);
 }
 
@@ -682,7 +685,8 @@ static inline double fp_information_of_threshold(const fp_side *q, double mean)
     centre[0] /= weight[0], centre[1] /= weight[1];
     const double threshold = 0.5 * (centre[0] + centre[1]) + fp_log(weight[0] / weight[1]) / (centre[1] - centre[0]);
     for (int i = 0; i < q->n; i++) {
-        const double c = (q->m[i] - origin) * scale, t = (threshold - c) * 0.70710678118654752;
+        const double c = (q->m[i] - origin) * scale, slip = 8.0 * FP_U * (fabs(threshold) + fabs(c));
+        const double t = (threshold - c + (c > mean ? slip : -slip)) * 0.70710678118654752;
         const double fraction = 0.5 * (q->w[i] / weight[c > mean]);
         above[c > mean] += fraction * fp_erfc(t);
         below[c > mean] += fraction * fp_erfc(-t);
@@ -701,7 +705,7 @@ static inline double fp_information_of_threshold(const fp_side *q, double mean)
     const double loss_b = not_b > 0.0 ? not_b * fp_log1p(-(complement * difference / not_o)) : 0.0;
     const double gain_a = not_a * fp_log1p(beta * difference / not_o);
     const double size = beta * (fabs(gain_b) + fabs(loss_b)) + complement * (fabs(loss_a) + fabs(gain_a));
-    return beta * (gain_b + loss_b) + complement * (loss_a + gain_a) - 1e-12 * size;
+    return beta * (gain_b + loss_b) + complement * (loss_a + gain_a) - (1e-12 * size + 2e-15 * o);
 }
 
 /* Bounds of the information that share nothing with the integral. With c_i the distances from the likeliest input in

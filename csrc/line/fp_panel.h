@@ -23,15 +23,15 @@
  * from e_i - e_r = c_i - c_r - (t_i - t_r)(t_i + t_r) / 2, t_i - t_r = (m_r - m_i) / s_i + (x - m_r)(s_r - s_i) / (s_i
  * s_r).
  */
-/* bounds: proved - rounding of bounds of components on a panel, and of their ratios: docs/proofs/quadrature.md,
- * theorem 4.11; the sum of the terms of kappa is rounded in fp_quadrature_loops.h */
+/* bounds: proved - rounding of bounds of components on a panel, of their ratios and slopes: docs/proofs/quadrature.md,
+ * theorems 4.11 and 4.15 */
 #ifndef FP_PANEL_H
 #define FP_PANEL_H
 
 #include "common/fp_lanes.h"
 #include "line/fp_integrand.h"
 
-/* bound: tested by enclosures/test_integrals - components dropped on a panel: e^-90 of another's smallest */
+/* bound: proved - components dropped on a panel: docs/proofs/quadrature.md, theorem 4.14 */
 #define FP_DROP_LEVEL 90.0
 #define FP_TAIL_LEVEL -1e4 /* below this log density, ratios of components are computed from their differences */
 #define FP_FAR_LEVEL -200.0 /* below this log density, components are dropped by their ratio */
@@ -57,6 +57,7 @@ typedef struct {
     double *dm, *is, *c, *ce, *r, *log_r, *slope, *curvature, *offset, *scratch;
     double base, top, l0, alpha, beta, kappa, lambda; /* base: log_r is relative to it */
     double square_error; /* of t^2 / 2 and the difference from c, in units of u t^2 */
+    double slip;         /* error of log_r far in the tails; elsewhere it is below 1e-9 */
 } fp_local_mixture;
 
 /* x - m_i at the centre x = origin + x0 */
@@ -116,7 +117,7 @@ static inline void fp_local_gather(fp_local_mixture *side, const fp_gaussian_mix
     side->n = n;
     side->padded = (n + 7) / 8 * 8;
     side->index = index;
-    side->top = -INFINITY, side->base = 0.0;
+    side->top = -INFINITY, side->base = side->slip = 0.0;
     side->square_error = origin == 0.0 ? 5.0 : 6.0;
     for (int j = 0; j < side->padded; j++) {
         const int i = j < n ? index[j] : index[0];
@@ -139,8 +140,10 @@ static inline void fp_local_gather(fp_local_mixture *side, const fp_gaussian_mix
     for (int j = 0; j < n; j++) {
         const int i = index[j];
         const double difference = fp_standardised_difference(law, i, reference, origin, x0, t, &size);
-        side->log_r[j] = (law->c[i] - law->c[reference]) - 0.5 * difference * (2.0 * t + difference);
+        const double sum = 2.0 * t + difference, sizes = fabs(sum) + fabs(difference);
+        side->log_r[j] = (law->c[i] - law->c[reference]) - 0.5 * difference * sum;
         side->top = fp_max(side->top, side->log_r[j]);
+        side->slip = fp_max(side->slip, 6.0 * FP_U * (size * sizes + fabs(difference) * (fabs(t) + fabs(sum))));
     }
 }
 
@@ -170,7 +173,7 @@ static inline void fp_local_tail(fp_local_mixture *side, const fp_gaussian_mixtu
 /* Keep the components of `from` that matter on the panel; upper and lower bound log p there; lost sums the dropped
  * weight. With `unweighted`, a component is compared without its weight. */
 static inline int fp_select_components(const fp_gaussian_mixture *law, const int *from, int n, double origin, double x0,
-                                       double h, int unweighted, int *kept, double *upper, double *lower, double *lost)
+                                       double h, int unweighted, int *kept, double *upper, double *lower, fp_accumulator *lost)
 {
     double floor = -INFINITY, top = -INFINITY;
     int reference = -1, count = 0;
@@ -195,7 +198,7 @@ static inline int fp_select_components(const fp_gaussian_mixture *law, const int
             kept[count++] = i;
             top = e > top ? e : top;
         } else {
-            *lost += law->w[i];
+            fp_accumulator_add(lost, law->w[i]);
         }
     }
     top = top > -1e300 ? top : -1e300;

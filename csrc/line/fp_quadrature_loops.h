@@ -3,7 +3,7 @@
  * Eight lanes everywhere, summed in one fixed order, so that every instruction set gives the same bits.  In the
  * analysis of a panel the lanes are components, in the evaluation they are nodes.
  */
-/* bounds: tested by enclosures/test_integrals - errors of log p, log q and of posterior terms at a node */
+/* bounds: proved - rounding of kappa, and of posterior terms at a node: docs/proofs/quadrature.md, theorems 4.15 and 4.16 */
 
 /* log p(x0), responsibilities, alpha, beta */
 static void FP_NAME(fp_local_centre)(fp_local_mixture *side)
@@ -29,23 +29,24 @@ static void FP_NAME(fp_local_centre)(fp_local_mixture *side)
         const double square = is[j] * is[j];
         log_r[j] -= l0;
         r[j] *= inverse;
-        slope[j] = fabs(-dm[j] * square - alpha);
-        curvature[j] = 0.5 * fabs(square - beta);
+        slope[j] = fabs(-dm[j] * square - alpha) + 8.0 * FP_U * fabs(dm[j] * square);
+        curvature[j] = 0.5 * fabs(square - beta) + 2.0 * FP_U * square;
     }
     side->l0 = l0;
     side->alpha = alpha;
     side->beta = beta;
 }
 
-/* kappa of the disk |d| <= radius, rounded up */
+/* kappa of the disk |d| <= radius, rounded up but for a slip of log_r of 1e-3 and more */
 static double FP_NAME(fp_local_kappa)(const fp_local_mixture *side, double radius)
 {
     const double *restrict log_r = side->log_r, *restrict slope = side->slope, *restrict curvature = side->curvature;
     double sum[FP_LANES] = {0};
     for (int j = 0; j < side->padded; j += FP_LANES)
         FP_LANE_LOOP(k)
-            sum[k] += fp_exp(log_r[j + k] + (slope[j + k] + curvature[j + k] * radius) * radius);
-    const double kappa = fp_lane_sum(sum) * (1.0 + 1e-9) - 1.0;
+            sum[k] += fp_exp((1.0 - 1e-14) * log_r[j + k]
+                             + (1.0 + 1e-14) * ((slope[j + k] + curvature[j + k] * radius) * radius));
+    const double kappa = (fp_lane_sum(sum) * (1.0 + 1e-9) - 1.0) * (side->slip < 1e-3 ? fp_exp(2.0 * side->slip) : 1.0);
     return kappa < 1e-9 ? 1e-9 : kappa;
 }
 
@@ -147,12 +148,12 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
     const double is = side->is[reference], origin = side->dm[reference], log_scale = fp_log(is) - FP_LOG_SQRT_2PI;
     const double log_unit = unit == 1.0 ? 0.0 : fp_log(unit), sum_unit = direct ? 1.0 : 1.0 / unit;
     const double one = direct ? 1.0 / unit : 1.0, lost_units = direct ? lost : lost * unit;
-    const double count = 2.0 * (side->n < 32 ? side->n : 32 + side->n / 32);
+    const double count = side->n < 32 ? side->n : 32 + side->n / 32; /* additions in a row */
     for (int b = 0; b < n; b += FP_LANES) {
         double y[FP_LANES], sum[FP_LANES] = {0}, size[FP_LANES] = {0}, lambda[FP_LANES], inverse[FP_LANES];
-        double total[FP_LANES] = {0}, error[FP_LANES] = {0}, spread[FP_LANES];
+        double total[FP_LANES] = {0}, error[FP_LANES] = {0}, spread[FP_LANES], moved[FP_LANES];
         FP_LANE_LOOP(k)
-            y[k] = (origin + d[b + k]) * is;
+            y[k] = (origin + d[b + k]) * is, moved[k] = 3.0 * fabs(d[b + k]) * is;
         for (int start = 0; start < side->n; start += 32) {
             const int stop = start + 32 < side->n ? start + 32 : side->n;
             double part[FP_LANES] = {0};
@@ -161,14 +162,16 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
                     const double a = offset[j], v = a * (y[k] - 0.5 * a), x = fp_exp(v);
                     e[j * FP_LANES + k] = x;
                     part[k] += prior[j] * unit * x;
-                    size[k] += prior[j] * unit * x * (1.0 + fabs(v));
+                    size[k] += prior[j] * unit * x * (10.0 * fabs(v) + fabs(a) * (4.0 * fabs(a) + moved[k]) + count + 4.0);
                 }
             for (int j = start; j < stop && !direct; j++)
                 FP_LANE_LOOP(k) {
                     const double a = offset[j], v = a * (y[k] - 0.5 * a), x = fp_expm1(v);
                     e[j * FP_LANES + k] = 1.0 + x;
                     part[k] += prior[j] * unit * x;
-                    size[k] += prior[j] * unit * (fabs(x) + (1.0 + x) * fabs(v));
+                    size[k] += prior[j] * unit
+                               * ((count + 5.0) * fabs(x)
+                                  + (1.0 + x) * (10.0 * fabs(v) + fabs(a) * (4.0 * fabs(a) + moved[k])));
                 }
             FP_LANE_LOOP(k)
                 sum[k] += part[k];
@@ -177,8 +180,8 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
             const double less_one = sum[k] * sum_unit - lost, small = fp_log1p(less_one), large = fp_log(sum[k]);
             lambda[k] = direct ? large - log_unit : small;
             inverse[k] = 1.0 / (direct ? sum[k] : 1.0 + less_one);
-            spread[k] = (count + 8.0) * (size[k] * sum_unit + (direct ? 0.0 : lost)) * inverse[k]
-                        + 2.0 * fabs(lambda[k]) + (direct ? 4.0 * log_unit : 0.0);
+            spread[k] = 1.01 * (size[k] * sum_unit + (direct ? 0.0 : 4.0 * lost)) * inverse[k]
+                        + 9.0 * fabs(lambda[k]) + (direct ? 7.0 * log_unit : 0.0);
         }
         for (int start = 0; start < side->n; start += 32) {
             const int stop = start + 32 < side->n ? start + 32 : side->n;
@@ -189,11 +192,11 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
                     const double rho = e[j * FP_LANES + k] * inverse[k];
                     const double near = rho * fp_kappa_series(-fp_clamp1(l)), far = one + rho * (l - 1.0);
                     const double psi = fabs(l) < 1.0 ? near : far;
-                    const double dl = 8.0 * fabs(v) + spread[k] + fabs(a * d[b + k]) * is;
+                    const double dl = 10.0 * fabs(v) + fabs(a) * (4.0 * fabs(a) + moved[k]) + spread[k];
                     part[k] += prior[j] * unit * psi;
                     error[k] += prior[j] * unit
-                                * (rho * (fabs(l) + FP_U * dl) * dl + (16.0 + 8.0 * fabs(v)) * psi
-                                   + (direct ? 0.0 : 2.0 * inverse[k] * (fabs(l) < 1.0 ? psi : fabs(l))));
+                                * (rho * (fabs(l) + FP_U * dl) * dl + 28.0 * psi
+                                   + (direct ? 0.0 : 4.0 * inverse[k] * (fabs(l) < 1.0 ? psi : fabs(l))));
                 }
             FP_LANE_LOOP(k)
                 total[k] += part[k];
@@ -202,8 +205,8 @@ static void FP_NAME(fp_information_nodes)(const fp_local_mixture *side, const do
             const double log_t = lambda[k] + (direct ? log_unit : 0.0);
             const double q = fp_exp((log_scale - 0.5 * y[k] * y[k]) + log_t), v = q * (total[k] + lost_units);
             f[b + k] = v;
-            err[b + k] = FP_U * (q * error[k] + v * (count + 16.0 + 5.0 * y[k] * y[k] + fabs(log_scale)
-                                                     + fabs(y[k] * d[b + k]) * is + spread[k]));
+            err[b + k] = FP_U * (q * error[k] + v * (count + 16.0 + (7.0 * fabs(y[k]) + moved[k]) * fabs(y[k])
+                                                     + 5.0 * fabs(log_scale) + spread[k]));
         }
     }
 }

@@ -10,8 +10,7 @@
  * theorem 4.1. The smallest of
  * four rules that meets the target is used; a panel that none serves is halved.
  */
-/* bounds: tested by enclosures/test_integrals - rounding of panels' sums and of bounds in logarithms; truncation
- * is proved at the head */
+/* bounds: proved - rounding of panels' sums and of bounds in logarithms: docs/proofs/quadrature.md, theorem 4.17 */
 #ifndef FP_QUADRATURE_SOLVER_H
 #define FP_QUADRATURE_SOLVER_H
 
@@ -103,7 +102,8 @@ static inline int fp_local_build(fp_local_mixture *side, int n)
 }
 
 typedef struct {
-    double bound, origin, x0, h, lost, lower_p, lower_q, upper_p, upper_q;
+    double bound, origin, x0, h, lower_p, lower_q, upper_p, upper_q;
+    fp_accumulator lost;
     int start_p, n_p, start_q, n_q;
 } fp_panel;
 
@@ -229,7 +229,8 @@ static inline int fp_panel_add(fp_integral *w, const fp_panel *parent, double x0
         w->arena = arena;
         w->arena_capacity = 2 * need;
     }
-    double up = 0.0, uq = 0.0, unused = 0.0;
+    double up = 0.0, uq = 0.0;
+    fp_accumulator unused = {0.0, 0.0};
     w->work += 1 + (parent->n_p + parent->n_q) / 2;
     panel.x0 = x0;
     panel.h = h;
@@ -304,6 +305,12 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
         if (!s->n)
             continue;
         s->kappa = fp_quadrature_kernels_in_use()->kappa(s, x);
+        if (s->slip >= 1e-3 && !(kind == FP_KL && k == 1)) { /* q of KL: fp_panel_integrate */
+            double most = 0.0; /* kappa is at most e^g - 1 for the largest g, whatever the shares are */
+            for (int j = 0; j < s->n; j++)
+                most = fp_max(most, (s->slope[j] + s->curvature[j] * x) * x);
+            s->kappa = fp_min(s->kappa * fp_exp(2.0 * s->slip), 1.001 * fp_expm1(most) + 1e-9);
+        }
         if (!(s->kappa < 0.97))
             return INFINITY;
         s->lambda = fp_log_loss(s->kappa);
@@ -313,7 +320,7 @@ static inline double fp_log_modulus(fp_integral *w, int kind, double b, double r
         double of_c = 0.0;
         for (int j = 0; j < s->n; j++)
             of_c = fp_max(of_c, s->ce[j]);
-        rounding[k] = 4e-15 * (fabs(s->l0) + change) + FP_U * of_c;
+        rounding[k] = 4e-15 * (fabs(s->l0) + change) + 20.0 * FP_U * of_c;
         log_m[k] = s->l0 + fp_quadratic_maximum(s->alpha, s->beta, x, y) + s->kappa + rounding[k]; /* log1p(x) <= x */
     }
     const fp_local_mixture *p = &w->side_p, *q = &w->side_q;
@@ -366,7 +373,7 @@ static inline fp_panel_sum fp_panel_rule(fp_integral *w, const fp_panel *panel, 
             side->offset[j] = (w->q.m[side->index[j]] - w->q.m[side->index[reference]])
                               * w->q.is[side->index[reference]];
         const int direct = w->prior[reference] < 0.5 * side->r[reference]; /* q < N_reference / 2 at the centre */
-        table->information(side, w->prior, reference, direct, panel->lost, w->unit, d, n, f, err);
+        table->information(side, w->prior, reference, direct, fp_accumulator_value(&panel->lost), w->unit, d, n, f, err);
     } else {
         if (w->side_p.n)
             table->nodes(&w->side_p, d, n, lp, dp);
@@ -429,9 +436,9 @@ static inline void fp_integral_rescale(fp_integral *w, double log_h)
     const double phi = p->l0 + w->b * (p->l0 - q->l0) + width;
     if (!(phi > w->scale))
         return;
-    const double factor = fp_exp(w->scale - phi);
+    const double fall = fp_min(phi - w->scale, 800.0), factor = fp_exp(-fall);
     w->sum.high *= factor, w->sum.low *= factor, w->mass *= factor, w->truncation *= factor, w->rounding *= factor;
-    w->rounding += 4.0 * FP_U * w->mass * (1.0 + fabs(phi));
+    w->rounding += 4.0 * FP_U * w->mass * (1.0 + fabs(phi) + fall);
     w->scale = phi;
     w->log_width = width;
 }
@@ -487,7 +494,7 @@ static inline int fp_panel_integrate(fp_integral *w, const fp_panel *panel)
     if (kind == FP_KL)
         peak = fp_max(peak, w->side_p.l0 + fp_log1p(fabs(w->side_p.l0 - w->side_q.l0)));
     for (int i = 0; i < FP_ELLIPSES; i++) {
-        const double rho = fp_ellipse_parameters[i], log_m = fp_log_modulus(w, kind, b, rho, panel->lost);
+        const double rho = fp_ellipse_parameters[i], log_m = fp_log_modulus(w, kind, b, rho, fp_accumulator_value(&panel->lost));
         w->work += w->side_p.n + w->side_q.n;
         if (!(log_m < INFINITY))
             break;
@@ -535,6 +542,9 @@ static inline int fp_panel_integrate(fp_integral *w, const fp_panel *panel)
     }
     if (kind != w->kind)
         s.rounding += 1e-31 * s.mass;
+    if (kind == FP_KL && w->side_q.slip >= 1e-3) /* q was taken for a mixture of weights that are off by e^slip */
+        s.rounding += 4.0 * w->side_q.slip * (fp_exp(panel->upper_p + log_h)
+                                              + fp_exp(panel->upper_q + log_h + w->side_q.slip));
     fp_integral_add(w, s, fp_exp(best[rule]));
     return 1;
 }
@@ -653,10 +663,11 @@ static inline int fp_renyi_bounds(fp_integral *w, double *lower, double *upper)
         if (fp_panel_add(w, &panel, panel.x0 - half, half) || fp_panel_add(w, &panel, panel.x0 + half, half))
             return -1;
     }
-    *lower = least;
-    *upper = -INFINITY;
+    double sum = 0.0; /* in units of the largest bound, that of the first */
     for (long i = 0; i < w->waiting; i++)
-        *upper = fp_log_sum(*upper, w->heap[i].bound);
+        sum += fp_exp(w->heap[i].bound - w->heap[0].bound);
+    *lower = least;
+    *upper = sum >= 1.0 ? w->heap[0].bound + fp_log(sum) : w->waiting ? INFINITY : -INFINITY;
     *upper += 1e-12 + 1e-15 * fabs(*upper);
     return 0;
 }

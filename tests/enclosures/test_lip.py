@@ -65,6 +65,22 @@ def test_more_values(seed):
     check_contains_truth(seed, 2 + seed % 15 if seed < 156 else 40)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("relative_sigma", [1e-5, 1e-8, 1e-10])
+@pytest.mark.parametrize("epsilon", [0.3, 1e7, 1e13])
+def test_values_a_billion_sigmas_apart(relative_sigma, epsilon):
+    """Errors of the logarithms of terms exceed 1 there, and those of the arguments of Phi do."""
+    points = np.array([-1.3, -0.7, 0.1, 0.1 + 3e-9, 1.9])
+    weights = np.array([0.125, 0.25, 0.375, 2.0**-20, 0.25 - 2.0**-20])
+    delta, log_delta = notions.lip_curves(Pmf(points, weights), GaussianMechanism(relative_sigma), [epsilon])
+    want, _ = mixture.lip_delta((points, weights), relative_sigma, epsilon)
+    assert delta.lower[0] <= want.upper()
+    assert delta.upper[0] >= want.lower()
+    if want.lower() > 0:
+        assert log_delta.lower[0] <= want.log().upper()
+        assert log_delta.upper[0] >= want.log().lower()
+
+
 def prior_of(kind, size):
     rng = np.random.default_rng(size)
     if kind == "lognormal":
