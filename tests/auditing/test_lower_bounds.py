@@ -51,7 +51,8 @@ def largest_tail(r, v, m, lines, tails_only=False):
             limits += [0.0] * r + [m * delta / scale]
     cost, mass = np.zeros(n + terms), np.zeros((1, n + terms))
     cost[v:n], mass[0, :n] = -1.0, 1.0
-    return -linprog(cost, A_ub=np.array(rows), b_ub=limits, A_eq=mass, b_eq=[1.0]).fun
+    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    return -linprog(cost, A_ub=np.array(rows), b_ub=limits, A_eq=mass, b_eq=[1.0], options=exact).fun
 
 
 @pytest.mark.parametrize(("r", "v", "m", "epsilon", "delta"), ONE_RUN)

@@ -13,12 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy.special import ndtri
 
+from ... import special
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Unit
-from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, two_sum
 from ...base.values import distinct_rows
 from ...composition import certified_curves
 from ...sampling.statistics.intervals import estimate_around, most_rates
@@ -38,6 +39,9 @@ _ROUNDING = 1e-11
 _LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
 HALVED = 0.5  # the confidence of ``value``
 _LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines above a curve: its slopes change by 3 %
+# bound: proved - docs/proofs/roundings.md, 13.27: error of a quantile of the normal law and of its sum with mu, over 1 +
+#    its size, twice
+_QUANTILE_ERROR = 2e-13
 # bound: proved - an exponential, a product and two differences of numbers up to 1
 _LINE_ERROR = 8 * UNIT_ROUNDOFF
 _MOST_KINKS = 1000  # ratios of probabilities of a discrete pair that get lines of their own
@@ -251,7 +255,7 @@ def audit_p_value(
     if isinstance(outcomes, OneRun):
         result = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
     else:
-        result = repeated_runs.product_p_value(rows, _dp_rates)
+        result = repeated_runs.product_p_value(rows, _dp_rates, _dp_ends)
     answer = result[index].reshape(shape)
     return float(answer) if shape == () else answer
 
@@ -259,7 +263,7 @@ def audit_p_value(
 def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest epsilon that is excluded, of each row of counts and delta."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _epsilon_of_rates, error)
+        return _by_rates(form, rows, _epsilon_of_rates, _ends_at_epsilon, error)
     v, r, delta = rows[:, 0], rows[:, 1], rows[:, 3]
     wrong = most_rates(r - v, r, error)
     with np.errstate(divide="ignore"):
@@ -278,25 +282,29 @@ def _delta_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest delta that is excluded, of each row of counts and epsilon."""
     if form == "exact":
         return one_run.delta_of_level(rows, rows[:, 3], error)
-    return _by_rates(form, rows, _delta_of_rates, error)
+    return _by_rates(form, rows, _delta_of_rates, _ends_at_delta, error)
 
 
 def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest mu that is excluded, of each row of counts."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _mu_of_rates, error)
+        return _by_rates(form, rows, _mu_of_rates, _gaussian_ends, error)
 
     def excluded(mu: FloatArray) -> BoolArray:
-        return one_run.exceeds_level(rows, error, lambda x: special.ndtr(special.ndtri(x) - mu))
+        return one_run.exceeds_level(rows, error, lambda x: special.ndtr(ndtri(x) - mu))
 
-    return one_run.greatest_excluded(excluded, np.full(len(rows), _LARGEST_MU))
+    found = one_run.greatest_excluded(excluded, np.full(len(rows), _LARGEST_MU))
+    return np.maximum(found - _ROUNDING * (1.0 + found), 0.0)
 
 
-def _by_rates(form: str, rows: FloatArray, parameter: Any, error: float) -> FloatArray:
-    """The bounds of repeated runs, moved outward by the rounding of the parameter."""
-    test = repeated_runs.excluded_by_product if form == "product" else repeated_runs.excluded_by_two_bounds
+def _by_rates(
+    form: str, rows: FloatArray, parameter: repeated_runs.Parameter, claim: repeated_runs.Claim, error: float
+) -> FloatArray:
+    """The bounds of repeated runs; those of two bounds are moved outward by the rounding of the parameter."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        result = test(rows, parameter, error)
+        if form == "product":
+            return repeated_runs.excluded_by_product(rows, parameter, claim, error)
+        result = repeated_runs.excluded_by_two_bounds(rows, parameter, error)
     return np.maximum(result - _ROUNDING * (1.0 + np.abs(result)), 0.0)
 
 
@@ -319,16 +327,48 @@ def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows
 
 def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
     """The mu at which F(x) = claimed = 1 - missed."""
-    result = np.where(missed < 0.5, -special.ndtri(missed), special.ndtri(claimed)) - special.ndtri(x)
+    result = np.where(missed < 0.5, -ndtri(missed), ndtri(claimed)) - ndtri(x)
     return np.where(result > 0.0, result, 0.0)
 
 
 def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
     """F(x) of (epsilon, delta), with which rows end."""
-    epsilon, delta = rows[:, 4:6].T
+    return _dp_ends(x, rows)[1][0]
+
+
+def _dp_ends(x: FloatArray, rows: FloatArray) -> repeated_runs.Ends:
+    """The same from below and from above, each with 1 - F from the other side."""
+    epsilon, delta = rows[:, -2:].T
+    error, (left, lost) = repeated_runs.RATE_ROUNDING, two_sum(np.ones_like(x), -delta)
     with np.errstate(over="ignore", invalid="ignore"):
         forward = np.where(x == 0.0, delta, delta + np.exp(epsilon) * x)
-    return np.asarray(np.clip(np.minimum(forward, 1.0 - np.exp(-epsilon) * (1.0 - delta - x)), 0.0, 1.0))
+        rate = np.minimum(forward, -np.expm1(-epsilon) + np.exp(-epsilon) * (delta + x))
+        rest = np.exp(-epsilon) * np.maximum((left - x) + lost, 0.0)
+        least, most = (
+            (np.minimum(rate * (1.0 + r), 1.0), np.maximum(np.maximum(1.0 - forward * (1.0 + r), rest * (1.0 - r)), 0.0))
+            for r in (-error, error)
+        )
+    return least, most
+
+
+def _ends_at_epsilon(x: FloatArray, epsilon: FloatArray, rows: FloatArray) -> repeated_runs.Ends:
+    return _dp_ends(x, np.stack([epsilon, rows[:, 4]], axis=1))
+
+
+def _ends_at_delta(x: FloatArray, delta: FloatArray, rows: FloatArray) -> repeated_runs.Ends:
+    return _dp_ends(x, np.stack([rows[:, 4], delta], axis=1))
+
+
+def _gaussian_ends(x: FloatArray, mu: FloatArray, _: FloatArray) -> repeated_runs.Ends:
+    """Phi(Phi^-1(x) + mu) and 1 - it, each from below and from above."""
+    z = np.clip(ndtri(x), -40.0, 40.0)
+    sides = []
+    for y in (z + mu, -z - mu):
+        error = _QUANTILE_ERROR * (1.0 + np.abs(z)) * (1.0 + np.maximum(-y, 0.0)) + repeated_runs.RATE_ROUNDING
+        side = special.ndtr(y)
+        sides.append((side * (1.0 - error), np.minimum(side * (1.0 + error), 1.0)))
+    (least, most), (other_least, other_most) = sides
+    return (np.where(x > 0.0, least, 0.0), np.where(x > 0.0, other_most, 1.0)), (np.where(x > 0.0, most, 0.0), other_least)
 
 
 def _lines_above(p: Any, q: Any, both_directions: bool) -> tuple[FloatArray, FloatArray]:

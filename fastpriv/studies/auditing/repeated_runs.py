@@ -35,16 +35,22 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...base.numerics import FloatArray
-from ...sampling.statistics.intervals import least_rates, most_rates
+from ...base.numerics import UNIT_ROUNDOFF, FloatArray
+from ...sampling.statistics.intervals import binomial_tails, least_rates, most_rates
 
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
+Ends = tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]  # F and 1 - F: F from below, from above
+Claim = Callable[[FloatArray, FloatArray, FloatArray], Ends]  # of x, a parameter and rows
 
-# bound: tested by auditing/test_lower_bounds - of a p-value, the rounding of two tails of beta distributions
-_P_VALUE_ERROR = 1e-9
 _SECTION = (math.sqrt(5.0) - 1.0) / 2.0  # the golden ratio, by which each section shortens an interval
 _SECTIONS = 48  # golden sections: the interval that is left is 1e-10 of the first one
+# bound: proved - docs/proofs/roundings.md, 13.27: relative error of F(x) of (epsilon, delta), and of lines
+RATE_ROUNDING = 16 * UNIT_ROUNDOFF
 _BLOCK = 2**13  # audits that are computed at a time: a call of a beta quantile then lasts 20 ms
+# bound: none - distances from the point that was found, in standard deviations, at which the proof looks
+_BESIDE = (1e-10, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+# bound: none - by how much a parameter is lowered before it is proved to be excluded, and how often
+_MARGIN, _TRIES = 1e-11, 16
 
 
 def excluded_by_two_bounds(rows: FloatArray, theta: Parameter, error: float) -> FloatArray:
@@ -54,9 +60,11 @@ def excluded_by_two_bounds(rows: FloatArray, theta: Parameter, error: float) -> 
     return theta(most_rates(fp, n0, error / 2.0), _complement(missed, tp, n1, error / 2.0), missed, rows)
 
 
-def excluded_by_product(rows: FloatArray, theta: Parameter, error: float) -> FloatArray:
-    """The least parameter that is not excluded by the product of two p-values, of each row (tp, n1, fp, n0, ...)."""
-    critical = math.exp(1.0 + float(special.lambertw(-error / math.e, -1).real)) * (1.0 - _P_VALUE_ERROR)
+def excluded_by_product(rows: FloatArray, theta: Parameter, claim: Claim, error: float) -> FloatArray:
+    """Parameters that the product of two p-values excludes, as large as may be, of each row (tp, n1, fp, n0, ...)."""
+    critical = math.exp(1.0 + float(special.lambertw(-error / math.e, -1).real))
+    while critical * (1.0 - math.log(critical)) > error * (1.0 - _MARGIN):
+        critical *= 1.0 - _MARGIN
 
     def block(part: FloatArray) -> FloatArray:
         tp, n1, fp, n0 = part[:, :4].T
@@ -68,13 +76,26 @@ def excluded_by_product(rows: FloatArray, theta: Parameter, error: float) -> Flo
             return theta(x, _complement(missed, tp, n1, level), missed, part)
 
         x1, x2 = _section(np.zeros(len(part)), most_rates(fp, n0, critical), lambda x: parameter(x, x))
-        return parameter(x2, x1)
+        found, proved = parameter(x2, x1), np.zeros(len(part), dtype=bool)
+        for step in _MARGIN * 4.0 ** np.arange(_TRIES):
+            found = np.where(proved, found, np.maximum(found - step * (1.0 + found), 0.0))
+            largest = _largest_product(part, x1, x2, lambda x: claim(x, found, part))  # noqa: B023
+            proved |= (found == 0.0) | (largest <= math.log(critical) - _MARGIN)
+            if proved.all():
+                break
+        return np.where(proved, found, 0.0)
 
     return _in_blocks(block, rows)
 
 
-def product_p_value(rows: FloatArray, claim: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-    """Upper bounds of the p-value of the claim p1 <= claim(p0, rows), of each row (tp, n1, fp, n0, ...)."""
+def product_p_value(
+    rows: FloatArray, claim: Callable[[FloatArray, FloatArray], FloatArray],
+    ends: Callable[[FloatArray, FloatArray], Ends] | None = None,
+) -> FloatArray:
+    """Upper bounds of the p-value of the claim p1 <= claim(p0, rows), of each row (tp, n1, fp, n0, ...).
+
+    Without ``ends`` those of the claim are RATE_ROUNDING of it away.
+    """
 
     def block(part: FloatArray) -> FloatArray:
         tp, n1, fp, n0 = part[:, :4].T
@@ -87,11 +108,45 @@ def product_p_value(rows: FloatArray, claim: Callable[[FloatArray, FloatArray], 
 
         with np.errstate(divide="ignore", invalid="ignore"):
             x1, x2 = _section(np.zeros(len(part)), np.ones(len(part)), cost, lambda x: high(x) == 0.0)
-            product = np.minimum(_low_count(fp, n0, x1) * high(x2) * (1.0 + _P_VALUE_ERROR), 1.0)
-            result = np.where(product > 0.0, product * (1.0 - np.log(product)), 0.0)
-        return np.minimum(result, 1.0)
+            around = ends or (lambda x, some: rounded(claim(x, some)))
+            largest = _largest_product(part, x1, x2, lambda x: around(x, part))
+            largest = np.minimum(largest + _MARGIN, 0.0)
+            return np.where(largest > -np.inf, np.minimum(np.exp(largest) * (1.0 - largest), 1.0), 0.0)
 
     return _in_blocks(block, rows)
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def _largest_product(
+    part: FloatArray, x1: FloatArray, x2: FloatArray, ends: Callable[[FloatArray], Ends]
+) -> FloatArray:
+    """An upper bound of log u0(x) u1(F(x)) for all x: docs/proofs/roundings.md, 13.27, by points around [x1, x2]."""
+    tp, n1, fp, n0 = part[:, :4].T
+    steps = (x2 - x1) + np.multiply.outer(_BESIDE, np.sqrt(x2 * (1.0 - x2) / n0))
+    points = np.concatenate([np.maximum(x1 - steps[::-1], 0.0), [x1, x2], np.minimum(x2 + steps, 1.0)])
+    sides = np.array([ends(x) for x in points]).transpose(1, 2, 0, 3)
+    (_, least, _), (high, _, _) = (
+        binomial_tails(tp, n1, np.where(rate < 0.5, rate, 1.0 - other), np.where(rate < 0.5, 1.0 - rate, other))
+        for rate, other in sides
+    )
+    low, below, _ = np.log(binomial_tails(n0 - fp, n0, 1.0 - points, points))
+    high, least = np.log(high), np.log(least) + below
+    most = low + high
+    width = np.diff(points, axis=0)
+    inner = low[:-1] + high[1:]
+    from_left = most[1:-1] + np.maximum(most[1:-1] - least[:-2], 0.0) * (width[1:] / width[:-1])
+    from_right = most[1:-1] + np.maximum(most[1:-1] - least[2:], 0.0) * (width[:-1] / width[1:])
+    inner[1:] = np.fmin(inner[1:], from_left)
+    inner[:-1] = np.fmin(inner[:-1], from_right)
+    first = np.where((most[0] <= least[1]) & np.isfinite(least[1]), most[0], high[0])
+    last = np.where((most[-1] <= least[-2]) & np.isfinite(least[-2]), most[-1], low[-1])
+    return np.maximum(np.maximum(first, last), inner.max(axis=0))
+
+
+def rounded(rate: FloatArray, error: Any = RATE_ROUNDING) -> Ends:
+    """Ends of F, known to this relative error, and of 1 - F."""
+    least, most = rate * (1.0 - error), np.minimum(rate * (1.0 + error), 1.0)
+    return (least, 1.0 - least), (most, 1.0 - most)
 
 
 def _in_blocks(block: Callable[[FloatArray], FloatArray], rows: FloatArray) -> FloatArray:
