@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...base.numerics import UNIT_ROUNDOFF, FloatArray
+from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, FloatArray
 from ...sampling.statistics.intervals import binomial_tails, least_rates, most_rates
 
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
@@ -107,7 +107,7 @@ def product_p_value(
             return np.asarray(-np.log(_low_count(fp, n0, x)) - np.log(high(x)))
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            x1, x2 = _section(np.zeros(len(part)), np.ones(len(part)), cost, lambda x: high(x) == 0.0)
+            x1, x2 = _section(np.zeros(len(part)), most_rates(fp, n0, SMALLEST_NORMAL), cost, lambda x: high(x) == 0.0)
             around = ends or (lambda x, some: rounded(claim(x, some)))
             largest = _largest_product(part, x1, x2, lambda x: around(x, part))
             largest = np.minimum(largest + _MARGIN, 0.0)
