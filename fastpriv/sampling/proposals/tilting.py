@@ -139,6 +139,7 @@ class _ProposalSearch:
         self.p, self.size = p, len(q)
         self.weights = np.log(p.weights)
         self.epsilon = epsilon = min(epsilon, _FARTHEST)
+        self.largest_level = float(np.abs(np.log(q.weights)).max())
         self.pair = tilting_of(p, q, np.log(q.weights) + epsilon, expired=expired)
         self.expired = expired
         dense = len(p) * len(q) <= _DENSE_PAIRS and len(q) <= _DENSE_PARTNERS
@@ -149,6 +150,7 @@ class _ProposalSearch:
     def proposal(self, epsilon: float) -> Proposal:
         """Active components once, then exponents and shares in turn while the bound falls."""
         pair, shift = self.pair, min(epsilon, _FARTHEST) - self.epsilon
+        shift -= 16 * UNIT_ROUNDOFF * (self.largest_level + self.epsilon + abs(shift))  # of levels that cancel
         best = now = pair.tilted(self.log_shares + shift, self.tau)
         least = float(log_sum_exp(self.weights + now.log_bounds))
         if pair.has_remainder and self.tau is None:
