@@ -9,11 +9,12 @@
  * all positive until alpha_(b + 1) = 0: the convergents are above and below in turn. For d < 0 it is 1 - P(X < k), and
  * P(X < k) is the tail from b on at the rate y.
  *
- * (b) log b(k) by Stirling's formula and two deviances; FP_TAIL_ROUNDINGS says what is lost.
+ * (b) log b(k) by Stirling's formula and two deviances; fp_tail_error says what is lost.
  *
  * (c) With 2^52 and more trials sums of counts are not exact: B <= e^-(both deviances) for d >= 0 (Chernoff 1952).
  *
  * Source: DiDonato and Morris 1992, section 2 (the continued fraction). */
+/* bounds: proved - docs/proofs/roundings.md, 13.26 to 13.28: limits of formulas, outward roundings of results */
 #ifndef FP_BINOMIAL_TAIL_H
 #define FP_BINOMIAL_TAIL_H
 
@@ -24,9 +25,6 @@
 #define FP_TAIL_NEAR 0x1p-46
 /* bound: none - by how much a quantile is moved outward, of itself, before its tail is bounded, and then again */
 #define FP_TAIL_STEP 1e-12
-/* bound: proved - docs/proofs/roundings.md, 13.26: of an exponent, for |k - n x|, for deviances, for a step and for 1 */
-#define FP_TAIL_ROUNDINGS(gap, deviances, steps) (FP_U * (64.0 * (gap) + 10.0 * (deviances) + 24.0 * (steps) + 96.0))
-
 /* bound: proved - log n! less Stirling's formula, n = 1 to 15, rounded (tests/kernels/test_binomial_tail.py) */
 static const double fp_stirling_remainders[16] = {
     0.0, 0x1.4c071bcda0a5bp-4, 0x1.52a9b923ea649p-5, 0x1.c579a268d80b3p-6, 0x1.54a2662fd78a9p-6, 0x1.10b4e513fcbedp-6,
@@ -53,6 +51,13 @@ FP_INLINE double fp_deviance(double m, double mean, double gap)
 {
     const double v = gap / mean;
     return m * (fabs(v) < 0.5 ? fp_log1p(v) : fp_log(m / mean)) - gap;
+}
+
+/* Of an exponent: parts for |k - n x|, for deviances and for each step of the fraction. */
+FP_INLINE double fp_tail_error(double gap, double deviances, double steps)
+{
+    /* bound: proved - docs/proofs/roundings.md, 13.26: roundings of the exponent and of the fraction */
+    return FP_U * (64.0 * gap + 10.0 * deviances + 24.0 * steps + 96.0);
 }
 
 /* factor e^exponent from above; 0, as a rounded number, where it is below 1e-331 */
@@ -89,7 +94,7 @@ FP_ONCE fp_tail fp_binomial_tail(double k, double n, double x, double y)
         factor = sqrt(n * a / (n - a) * (0.5 / FP_PI));
     }
     if (!(n < 0x1p52)) {
-        const double error = FP_TAIL_ROUNDINGS(gap, deviances, 0.0) + n * 0x1p-100;
+        const double error = fp_tail_error(gap, deviances, 0.0) + n * 0x1p-100;
         const double most = other || deviances < 1.0 ? 1.0 : fp_exponential_above(1.0, error - deviances);
         return (fp_tail){fmin(most, 1.0), 0.0, INFINITY};
     }
@@ -109,7 +114,7 @@ FP_ONCE fp_tail fp_binomial_tail(double k, double n, double x, double y)
     }
     if (steps == b)
         bounds[!odd] = bounds[odd]; /* the last convergent */
-    const double error = FP_TAIL_ROUNDINGS(gap, deviances, steps);
+    const double error = fp_tail_error(gap, deviances, steps);
     const double most = fmin(fp_exponential_above(factor * q * bounds[1], exponent + error), 1.0);
     const double one = exponent > -690.0 ? fp_exp(exponent - error) * factor : 0.0; /* at most G / q */
     const double least_tail = one * q * bounds[0] > 1e-290 ? one * q * bounds[0] : 0.0;

@@ -19,9 +19,10 @@ from ... import special
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Unit
-from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray, two_sum
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...composition import certified_curves
+from ...kernels import _binomial_tail
 from ...sampling.statistics.intervals import estimate_around, most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
@@ -39,9 +40,6 @@ _ROUNDING = 1e-11
 _LARGEST_MU = 40.0  # Phi(Phi^-1(x) - 40) is below 1e-300 for all x that counts can tell from 1
 HALVED = 0.5  # the confidence of ``value``
 _LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines above a curve: its slopes change by 3 %
-# bound: proved - docs/proofs/roundings.md, 13.27: error of a quantile of the normal law and of its sum with mu, over 1 +
-#    its size, twice
-_QUANTILE_ERROR = 2e-13
 # bound: proved - an exponential, a product and two differences of numbers up to 1
 _LINE_ERROR = 8 * UNIT_ROUNDOFF
 _MOST_KINKS = 1000  # ratios of probabilities of a discrete pair that get lines of their own
@@ -255,7 +253,7 @@ def audit_p_value(
     if isinstance(outcomes, OneRun):
         result = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
     else:
-        result = repeated_runs.product_p_value(rows, _dp_rates, _dp_ends)
+        result = repeated_runs.product_p_value(rows, _dp_rates, lambda x, some: _dp_ends(x, *some[:, -2:].T))
     answer = result[index].reshape(shape)
     return float(answer) if shape == () else answer
 
@@ -263,7 +261,7 @@ def audit_p_value(
 def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest epsilon that is excluded, of each row of counts and delta."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _epsilon_of_rates, _ends_at_epsilon, error)
+        return _by_rates(form, rows, _epsilon_of_rates, lambda x, e, some: _dp_ends(x, e, some[:, 4]), error)
     v, r, delta = rows[:, 0], rows[:, 1], rows[:, 3]
     wrong = most_rates(r - v, r, error)
     with np.errstate(divide="ignore"):
@@ -282,7 +280,7 @@ def _delta_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest delta that is excluded, of each row of counts and epsilon."""
     if form == "exact":
         return one_run.delta_of_level(rows, rows[:, 3], error)
-    return _by_rates(form, rows, _delta_of_rates, _ends_at_delta, error)
+    return _by_rates(form, rows, _delta_of_rates, lambda x, d, some: _dp_ends(x, some[:, 4], d), error)
 
 
 def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
@@ -333,42 +331,21 @@ def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: F
 
 def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
     """F(x) of (epsilon, delta), with which rows end."""
-    return _dp_ends(x, rows)[1][0]
+    return np.asarray(_dp_ends(x[:, None], *rows[:, -2:].T)[:, 0, 2])
 
 
-def _dp_ends(x: FloatArray, rows: FloatArray) -> repeated_runs.Ends:
-    """The same from below and from above, each with 1 - F from the other side."""
-    epsilon, delta = rows[:, -2:].T
-    error, (left, lost) = repeated_runs.RATE_ROUNDING, two_sum(np.ones_like(x), -delta)
-    with np.errstate(over="ignore", invalid="ignore"):
-        forward = np.where(x == 0.0, delta, delta + np.exp(epsilon) * x)
-        rate = np.minimum(forward, -np.expm1(-epsilon) + np.exp(-epsilon) * (delta + x))
-        rest = np.exp(-epsilon) * np.maximum((left - x) + lost, 0.0)
-        least, most = (
-            (np.minimum(rate * (1.0 + r), 1.0), np.maximum(np.maximum(1.0 - forward * (1.0 + r), rest * (1.0 - r)), 0.0))
-            for r in (-error, error)
-        )
-    return least, most
+def _dp_ends(x: FloatArray, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
+    """Ends of F at points (rows, points)."""
+    ends = np.empty((*x.shape, 4))
+    _binomial_tail.dp_ends(x, np.ascontiguousarray(epsilon), np.ascontiguousarray(delta), ends)
+    return ends
 
 
-def _ends_at_epsilon(x: FloatArray, epsilon: FloatArray, rows: FloatArray) -> repeated_runs.Ends:
-    return _dp_ends(x, np.stack([epsilon, rows[:, 4]], axis=1))
-
-
-def _ends_at_delta(x: FloatArray, delta: FloatArray, rows: FloatArray) -> repeated_runs.Ends:
-    return _dp_ends(x, np.stack([rows[:, 4], delta], axis=1))
-
-
-def _gaussian_ends(x: FloatArray, mu: FloatArray, _: FloatArray) -> repeated_runs.Ends:
-    """Phi(Phi^-1(x) + mu) and 1 - it, each from below and from above."""
-    z = np.clip(ndtri(x), -40.0, 40.0)
-    sides = []
-    for y in (z + mu, -z - mu):
-        error = _QUANTILE_ERROR * (1.0 + np.abs(z)) * (1.0 + np.maximum(-y, 0.0)) + repeated_runs.RATE_ROUNDING
-        side = special.ndtr(y)
-        sides.append((side * (1.0 - error), np.minimum(side * (1.0 + error), 1.0)))
-    (least, most), (other_least, other_most) = sides
-    return (np.where(x > 0.0, least, 0.0), np.where(x > 0.0, other_most, 1.0)), (np.where(x > 0.0, most, 0.0), other_least)
+def _gaussian_ends(x: FloatArray, mu: FloatArray, _: FloatArray) -> FloatArray:
+    """The same of Phi(Phi^-1(x) + mu)."""
+    ends = np.empty((*x.shape, 4))
+    _binomial_tail.gaussian_ends(x, ndtri(x), mu, ends)
+    return ends
 
 
 def _lines_above(p: Any, q: Any, both_directions: bool) -> tuple[FloatArray, FloatArray]:

@@ -35,17 +35,15 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...base.numerics import SMALLEST_NORMAL, UNIT_ROUNDOFF, FloatArray
-from ...sampling.statistics.intervals import binomial_tails, least_rates, most_rates
+from ...base.numerics import SMALLEST_NORMAL, FloatArray
+from ...kernels import _binomial_tail
+from ...sampling.statistics.intervals import least_rates, most_rates
 
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
-Ends = tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]  # F and 1 - F: F from below, from above
-Claim = Callable[[FloatArray, FloatArray, FloatArray], Ends]  # of x, a parameter and rows
+Claim = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # ends of F at points, a parameter, rows: see below
 
 _SECTION = (math.sqrt(5.0) - 1.0) / 2.0  # the golden ratio, by which each section shortens an interval
 _SECTIONS = 48  # golden sections: the interval that is left is 1e-10 of the first one
-# bound: proved - docs/proofs/roundings.md, 13.27: relative error of F(x) of (epsilon, delta), and of lines
-RATE_ROUNDING = 16 * UNIT_ROUNDOFF
 _BLOCK = 2**13  # audits that are computed at a time: a call of a beta quantile then lasts 20 ms
 # bound: none - distances from the point that was found, in standard deviations, at which the proof looks
 _BESIDE = (1e-10, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -90,11 +88,11 @@ def excluded_by_product(rows: FloatArray, theta: Parameter, claim: Claim, error:
 
 def product_p_value(
     rows: FloatArray, claim: Callable[[FloatArray, FloatArray], FloatArray],
-    ends: Callable[[FloatArray, FloatArray], Ends] | None = None,
+    ends: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
 ) -> FloatArray:
     """Upper bounds of the p-value of the claim p1 <= claim(p0, rows), of each row (tp, n1, fp, n0, ...).
 
-    Without ``ends`` those of the claim are RATE_ROUNDING of it away.
+    ``ends`` gives bounds of it, which without them are some roundings away.
     """
 
     def block(part: FloatArray) -> FloatArray:
@@ -107,46 +105,34 @@ def product_p_value(
             return np.asarray(-np.log(_low_count(fp, n0, x)) - np.log(high(x)))
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            x1, x2 = _section(np.zeros(len(part)), most_rates(fp, n0, SMALLEST_NORMAL), cost, lambda x: high(x) == 0.0)
-            around = ends or (lambda x, some: rounded(claim(x, some)))
-            largest = _largest_product(part, x1, x2, lambda x: around(x, part))
+            end = np.minimum(2.0 * most_rates(fp, n0, SMALLEST_NORMAL), 1.0)  # where u0 is no number
+            x1, x2 = _section(np.zeros(len(part)), end, cost, lambda x: high(x) == 0.0)
+            largest = _largest_product(part, x1, x2, lambda x: ends(x, part) if ends else rounded(claim, x, part))
             largest = np.minimum(largest + _MARGIN, 0.0)
             return np.where(largest > -np.inf, np.minimum(np.exp(largest) * (1.0 - largest), 1.0), 0.0)
 
     return _in_blocks(block, rows)
 
 
-@np.errstate(divide="ignore", invalid="ignore")
 def _largest_product(
-    part: FloatArray, x1: FloatArray, x2: FloatArray, ends: Callable[[FloatArray], Ends]
+    part: FloatArray, x1: FloatArray, x2: FloatArray, ends: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
-    """An upper bound of log u0(x) u1(F(x)) for all x: docs/proofs/roundings.md, 13.27, by points around [x1, x2]."""
-    tp, n1, fp, n0 = part[:, :4].T
-    steps = (x2 - x1) + np.multiply.outer(_BESIDE, np.sqrt(x2 * (1.0 - x2) / n0))
-    points = np.concatenate([np.maximum(x1 - steps[::-1], 0.0), [x1, x2], np.minimum(x2 + steps, 1.0)])
-    sides = np.array([ends(x) for x in points]).transpose(1, 2, 0, 3)
-    (_, least, _), (high, _, _) = (
-        binomial_tails(tp, n1, np.where(rate < 0.5, rate, 1.0 - other), np.where(rate < 0.5, 1.0 - rate, other))
-        for rate, other in sides
-    )
-    low, below, _ = np.log(binomial_tails(n0 - fp, n0, 1.0 - points, points))
-    high, least = np.log(high), np.log(least) + below
-    most = low + high
-    width = np.diff(points, axis=0)
-    inner = low[:-1] + high[1:]
-    from_left = most[1:-1] + np.maximum(most[1:-1] - least[:-2], 0.0) * (width[1:] / width[:-1])
-    from_right = most[1:-1] + np.maximum(most[1:-1] - least[2:], 0.0) * (width[:-1] / width[1:])
-    inner[1:] = np.fmin(inner[1:], from_left)
-    inner[:-1] = np.fmin(inner[:-1], from_right)
-    first = np.where((most[0] <= least[1]) & np.isfinite(least[1]), most[0], high[0])
-    last = np.where((most[-1] <= least[-2]) & np.isfinite(least[-2]), most[-1], low[-1])
-    return np.maximum(np.maximum(first, last), inner.max(axis=0))
+    """An upper bound of log u0(x) u1(F(x)) for all x: docs/proofs/roundings.md, 13.27, by points around [x1, x2].
+
+    ``ends`` has four numbers a point: F from below and 1 - F from above, F from above and 1 - F from below.
+    """
+    steps = (x2 - x1) + np.multiply.outer(_BESIDE, np.sqrt(x2 * (1.0 - x2) / part[:, 3]))
+    points = np.ascontiguousarray(np.clip([*(x1 - steps[::-1]), x1, x2, *(x2 + steps)], 0.0, 1.0).T)
+    out = np.empty(len(part))
+    _binomial_tail.largest_products(np.ascontiguousarray(part), points, ends(points), out)
+    return out
 
 
-def rounded(rate: FloatArray, error: Any = RATE_ROUNDING) -> Ends:
-    """Ends of F, known to this relative error, and of 1 - F."""
-    least, most = rate * (1.0 - error), np.minimum(rate * (1.0 + error), 1.0)
-    return (least, 1.0 - least), (most, 1.0 - most)
+def rounded(claim: Callable[[FloatArray, FloatArray], FloatArray], x: FloatArray, part: FloatArray) -> FloatArray:
+    """Ends of a claim at points (rows, points) that is known but for some roundings."""
+    ends = np.empty((*x.shape, 4))
+    _binomial_tail.rounded_ends(np.stack([claim(column, part) for column in x.T], axis=1), ends)
+    return ends
 
 
 def _in_blocks(block: Callable[[FloatArray], FloatArray], rows: FloatArray) -> FloatArray:
