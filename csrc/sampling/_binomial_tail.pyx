@@ -9,11 +9,18 @@ cdef extern from "sampling/fp_binomial_tail.h" nogil:
     double fp_most_rate(double, double, double, double)
 
 cdef extern from "sampling/fp_products_of_tails.h" nogil:
-    void fp_dp_ends(double, double, double, double *)
-    void fp_gaussian_ends(double, double, double, double *)
-    void fp_rounded_ends(double, double *)
-    double fp_largest_product(double, double, double, double, int, const double *, const double *)
-    int FP_MOST_POINTS
+    ctypedef struct fp_counts:
+        double tp, n1, fp, n0
+    ctypedef struct fp_claim:
+        int kind
+        double first, second
+        ptrdiff_t lines
+        const double *slopes
+        const double *deltas
+    double fp_greatest_product(const fp_counts *, const fp_claim *, double, double)
+    int FP_CLAIM_DP, FP_CLAIM_GAUSSIAN, FP_CLAIM_LINES
+
+DP, GAUSSIAN, LINES = FP_CLAIM_DP, FP_CLAIM_GAUSSIAN, FP_CLAIM_LINES
 
 
 cdef int _fit(Py_ssize_t size, const double[::1] n, const double[::1] x, const double[::1] y) except -1:
@@ -47,47 +54,24 @@ def rates(bint upper, const double[::1] hits, const double[::1] n, const double[
                 out[i] = fp_least_rate(hits[i], n[i], error[i], out[i])
 
 
-cdef int _fit_ends(Py_ssize_t rows, Py_ssize_t points, const double[:, :, ::1] ends, Py_ssize_t numbers) except -1:
-    if ends.shape[0] != rows or ends.shape[1] != points or ends.shape[2] != 4 or numbers != rows:
-        raise ValueError("points must have four ends each, and rows one number")
-    return 0
+def greatest_products(const double[:, ::1] counts, int kind, const double[::1] first, const double[::1] second,
+                      const double[:, ::1] around, double[::1] out):
+    """Upper bounds of log u0(x) u1(F(x)) for all x: rows of (tp, n1, fp, n0, ...), the parameters of F of each.
 
-
-def dp_ends(const double[:, ::1] x, const double[::1] epsilon, const double[::1] delta, double[:, :, ::1] ends):
-    """Ends of F and 1 - F of (epsilon, delta) at the points x, (rows, points): (rows, points, 4)."""
-    cdef Py_ssize_t i, j
-    _fit_ends(x.shape[0], x.shape[1], ends, min(epsilon.shape[0], delta.shape[0]))
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            fp_dp_ends(x[i, j], epsilon[i], delta[i], &ends[i, j, 0])
-
-
-def gaussian_ends(const double[:, ::1] x, const double[:, ::1] quantile, const double[::1] mu, double[:, :, ::1] ends):
-    """Ends of F and 1 - F of mu-Gaussian differential privacy at the points x, which have these quantiles."""
-    cdef Py_ssize_t i, j
-    _fit_ends(x.shape[0], x.shape[1], ends, mu.shape[0])
-    _fit_ends(quantile.shape[0], quantile.shape[1], ends, mu.shape[0])
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            fp_gaussian_ends(x[i, j], quantile[i, j], mu[i], &ends[i, j, 0])
-
-
-def rounded_ends(const double[:, ::1] rate, double[:, :, ::1] ends):
-    """Ends of F and 1 - F where F is known but for some roundings."""
-    cdef Py_ssize_t i, j
-    _fit_ends(rate.shape[0], rate.shape[1], ends, rate.shape[0])
-    for i in range(rate.shape[0]):
-        for j in range(rate.shape[1]):
-            fp_rounded_ends(rate[i, j], &ends[i, j, 0])
-
-
-def largest_products(const double[:, ::1] counts, const double[:, ::1] x, const double[:, :, ::1] ends, double[::1] out):
-    """Upper bounds of the log of u0(x) u1(F(x)) for all x, by rising points: rows of (tp, n1, fp, n0, ...)."""
-    cdef Py_ssize_t i, size = counts.shape[0], points = x.shape[1]
-    if counts.shape[1] < 4 or x.shape[0] != size or points < 2 or points > FP_MOST_POINTS:
-        raise ValueError("rows must have four counts, and from two points to FP_MOST_POINTS")
-    _fit_ends(size, points, ends, out.shape[0])
+    Of LINES ``first`` and ``second`` have slopes and heights at 0, which all rows share. ``around`` has the ends of an
+    interval where it is largest, of each row, or zeros.
+    """
+    cdef Py_ssize_t i
+    cdef fp_counts row
+    cdef fp_claim claim
+    cdef bint lines = kind == FP_CLAIM_LINES
+    if counts.shape[1] < 4 or out.shape[0] != counts.shape[0] or around.shape[0] != counts.shape[0] or (
+            around.shape[1] != 2 or first.shape[0] != second.shape[0]) or (
+            first.shape[0] < 1 if lines else first.shape[0] != counts.shape[0]):
+        raise ValueError("rows must have four counts and two parameters, or one or more lines")
     with nogil:
-        for i in range(size):
-            out[i] = fp_largest_product(counts[i, 0], counts[i, 1], counts[i, 2], counts[i, 3], <int>points, &x[i, 0],
-                                        &ends[i, 0, 0])
+        for i in range(counts.shape[0]):
+            row = fp_counts(counts[i, 0], counts[i, 1], counts[i, 2], counts[i, 3])
+            claim = fp_claim(kind, first[0 if lines else i], second[0 if lines else i], first.shape[0], &first[0],
+                             &second[0])
+            out[i] = fp_greatest_product(&row, &claim, around[i, 0], around[i, 1])

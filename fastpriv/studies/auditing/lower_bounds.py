@@ -22,7 +22,7 @@ from ...base.estimate import Estimate, Unit
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...composition import certified_curves
-from ...kernels import _binomial_tail
+from ...kernels._binomial_tail import DP, GAUSSIAN, LINES
 from ...sampling.statistics.intervals import estimate_around, most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
@@ -43,7 +43,6 @@ _LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines ab
 # bound: proved - an exponential, a product and two differences of numbers up to 1
 _LINE_ERROR = 8 * UNIT_ROUNDOFF
 _MOST_KINKS = 1000  # ratios of probabilities of a discrete pair that get lines of their own
-_MOST_GRID = 2**20  # products of rows and lines that are formed at a time: 8 MiB
 
 
 def audit_epsilon(
@@ -253,7 +252,7 @@ def audit_p_value(
     if isinstance(outcomes, OneRun):
         result = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
     else:
-        result = repeated_runs.product_p_value(rows, _dp_rates, lambda x, some: _dp_ends(x, *some[:, -2:].T))
+        result = repeated_runs.product_p_value(rows, (DP, e, d))
     answer = result[index].reshape(shape)
     return float(answer) if shape == () else answer
 
@@ -261,7 +260,7 @@ def audit_p_value(
 def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest epsilon that is excluded, of each row of counts and delta."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _epsilon_of_rates, lambda x, e, some: _dp_ends(x, e, some[:, 4]), error)
+        return _by_rates(form, rows, _epsilon_of_rates, lambda e, some: (DP, e, some[:, 4]), error)
     v, r, delta = rows[:, 0], rows[:, 1], rows[:, 3]
     wrong = most_rates(r - v, r, error)
     with np.errstate(divide="ignore"):
@@ -280,13 +279,13 @@ def _delta_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest delta that is excluded, of each row of counts and epsilon."""
     if form == "exact":
         return one_run.delta_of_level(rows, rows[:, 3], error)
-    return _by_rates(form, rows, _delta_of_rates, lambda x, d, some: _dp_ends(x, some[:, 4], d), error)
+    return _by_rates(form, rows, _delta_of_rates, lambda d, some: (DP, some[:, 4], d), error)
 
 
 def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest mu that is excluded, of each row of counts."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _mu_of_rates, _gaussian_ends, error)
+        return _by_rates(form, rows, _mu_of_rates, lambda mu, _: (GAUSSIAN, mu, mu), error)
 
     def excluded(mu: FloatArray) -> BoolArray:
         return one_run.exceeds_level(rows, error, lambda x: special.ndtr(ndtri(x) - mu))
@@ -296,7 +295,8 @@ def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
 
 
 def _by_rates(
-    form: str, rows: FloatArray, parameter: repeated_runs.Parameter, claim: repeated_runs.Claim, error: float
+    form: str, rows: FloatArray, parameter: repeated_runs.Parameter,
+    claim: Callable[[FloatArray, FloatArray], repeated_runs.Claim], error: float,
 ) -> FloatArray:
     """The bounds of repeated runs; those of two bounds are moved outward by the rounding of the parameter."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -329,25 +329,6 @@ def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: F
     return np.where(result > 0.0, result, 0.0)
 
 
-def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
-    """F(x) of (epsilon, delta), with which rows end."""
-    return np.asarray(_dp_ends(x[:, None], *rows[:, -2:].T)[:, 0, 2])
-
-
-def _dp_ends(x: FloatArray, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
-    """Ends of F at points (rows, points)."""
-    ends = np.empty((*x.shape, 4))
-    _binomial_tail.dp_ends(x, np.ascontiguousarray(epsilon), np.ascontiguousarray(delta), ends)
-    return ends
-
-
-def _gaussian_ends(x: FloatArray, mu: FloatArray, _: FloatArray) -> FloatArray:
-    """The same of Phi(Phi^-1(x) + mu)."""
-    ends = np.empty((*x.shape, 4))
-    _binomial_tail.gaussian_ends(x, ndtri(x), mu, ends)
-    return ends
-
-
 def _lines_above(p: Any, q: Any, both_directions: bool) -> tuple[FloatArray, FloatArray]:
     """Epsilon and delta of lines e^epsilon x + delta above F of the pair (without, with the target).
 
@@ -370,13 +351,7 @@ def _line_p_values(rows: FloatArray, epsilon: FloatArray, delta: FloatArray) -> 
     """p-values of the claim that F is below all lines, of each row of counts."""
     slopes = np.exp(epsilon)
     if rows.shape[1] == 4:
-        step = max(1, _MOST_GRID // slopes.size)
-
-        def curve(x: FloatArray, _: FloatArray) -> FloatArray:
-            parts = [x[i : i + step, None] * slopes + delta for i in range(0, len(x), step)]
-            return np.asarray(np.minimum(np.concatenate([part.min(axis=1) for part in parts]), 1.0))
-
-        return repeated_runs.product_p_value(rows, curve)
+        return repeated_runs.product_p_value(rows, (LINES, slopes, delta))
 
     def inverse(x: FloatArray) -> FloatArray:  # the rate of false guesses that each rate of true ones needs at least
         return np.asarray(np.maximum(((x[:, None] - delta) / slopes).max(axis=1), 0.0))

@@ -35,18 +35,18 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ...base.numerics import SMALLEST_NORMAL, FloatArray
+from ...base.numerics import FloatArray
+from ...base.parallel import blocks
 from ...kernels import _binomial_tail
 from ...sampling.statistics.intervals import least_rates, most_rates
 
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
-Claim = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # ends of F at points, a parameter, rows: see below
+Claim = tuple[int, Any, Any]  # a kind of ``_binomial_tail``, and epsilon and delta, or mu twice, or slopes and heights
 
 _SECTION = (math.sqrt(5.0) - 1.0) / 2.0  # the golden ratio, by which each section shortens an interval
 _SECTIONS = 48  # golden sections: the interval that is left is 1e-10 of the first one
+_PIECE = 2**9  # audits of one call of the kernel
 _BLOCK = 2**13  # audits that are computed at a time: a call of a beta quantile then lasts 20 ms
-# bound: none - distances from the point that was found, in standard deviations, at which the proof looks
-_BESIDE = (1e-10, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 # bound: none - by how much a parameter is lowered before it is proved to be excluded, and how often
 _MARGIN, _TRIES = 1e-11, 16
 
@@ -58,7 +58,9 @@ def excluded_by_two_bounds(rows: FloatArray, theta: Parameter, error: float) -> 
     return theta(most_rates(fp, n0, error / 2.0), _complement(missed, tp, n1, error / 2.0), missed, rows)
 
 
-def excluded_by_product(rows: FloatArray, theta: Parameter, claim: Claim, error: float) -> FloatArray:
+def excluded_by_product(
+    rows: FloatArray, theta: Parameter, claim: Callable[[FloatArray, FloatArray], Claim], error: float
+) -> FloatArray:
     """Parameters that the product of two p-values excludes, as large as may be, of each row (tp, n1, fp, n0, ...)."""
     critical = math.exp(1.0 + float(special.lambertw(-error / math.e, -1).real))
     while critical * (1.0 - math.log(critical)) > error * (1.0 - _MARGIN):
@@ -77,7 +79,7 @@ def excluded_by_product(rows: FloatArray, theta: Parameter, claim: Claim, error:
         found, proved = parameter(x2, x1), np.zeros(len(part), dtype=bool)
         for step in _MARGIN * 4.0 ** np.arange(_TRIES):
             found = np.where(proved, found, np.maximum(found - step * (1.0 + found), 0.0))
-            largest = _largest_product(part, x1, x2, lambda x: claim(x, found, part))  # noqa: B023
+            largest = _greatest_product(part, claim(found, part), np.stack([x1, x2], axis=1))
             proved |= (found == 0.0) | (largest <= math.log(critical) - _MARGIN)
             if proved.all():
                 break
@@ -86,53 +88,21 @@ def excluded_by_product(rows: FloatArray, theta: Parameter, claim: Claim, error:
     return _in_blocks(block, rows)
 
 
-def product_p_value(
-    rows: FloatArray, claim: Callable[[FloatArray, FloatArray], FloatArray],
-    ends: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
-) -> FloatArray:
-    """Upper bounds of the p-value of the claim p1 <= claim(p0, rows), of each row (tp, n1, fp, n0, ...).
-
-    ``ends`` gives bounds of it, which without them are some roundings away.
-    """
-
-    def block(part: FloatArray) -> FloatArray:
-        tp, n1, fp, n0 = part[:, :4].T
-
-        def high(x: FloatArray) -> FloatArray:
-            return _high_count(tp, n1, claim(x, part))
-
-        def cost(x: FloatArray) -> FloatArray:
-            return np.asarray(-np.log(_low_count(fp, n0, x)) - np.log(high(x)))
-
-        with np.errstate(divide="ignore", invalid="ignore"):
-            end = np.minimum(2.0 * most_rates(fp, n0, SMALLEST_NORMAL), 1.0)  # where u0 is no number
-            x1, x2 = _section(np.zeros(len(part)), end, cost, lambda x: high(x) == 0.0)
-            largest = _largest_product(part, x1, x2, lambda x: ends(x, part) if ends else rounded(claim, x, part))
-            largest = np.minimum(largest + _MARGIN, 0.0)
-            return np.where(largest > -np.inf, np.minimum(np.exp(largest) * (1.0 - largest), 1.0), 0.0)
-
-    return _in_blocks(block, rows)
+def product_p_value(rows: FloatArray, claim: Claim) -> FloatArray:
+    """Upper bounds of the p-value of the claim p1 <= F(p0), of each row (tp, n1, fp, n0, ...)."""
+    largest = np.minimum(_greatest_product(rows, claim, np.zeros((len(rows), 2))) + _MARGIN, 0.0)
+    with np.errstate(invalid="ignore"):
+        return np.where(largest > -np.inf, np.minimum(np.exp(largest) * (1.0 - largest), 1.0), 0.0)
 
 
-def _largest_product(
-    part: FloatArray, x1: FloatArray, x2: FloatArray, ends: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
-    """An upper bound of log u0(x) u1(F(x)) for all x: docs/proofs/roundings.md, 13.27, by points around [x1, x2].
-
-    ``ends`` has four numbers a point: F from below and 1 - F from above, F from above and 1 - F from below.
-    """
-    steps = (x2 - x1) + np.multiply.outer(_BESIDE, np.sqrt(x2 * (1.0 - x2) / part[:, 3]))
-    points = np.ascontiguousarray(np.clip([*(x1 - steps[::-1]), x1, x2, *(x2 + steps)], 0.0, 1.0).T)
-    out = np.empty(len(part))
-    _binomial_tail.largest_products(np.ascontiguousarray(part), points, ends(points), out)
+def _greatest_product(rows: FloatArray, claim: Claim, around: FloatArray) -> FloatArray:
+    """Upper bounds of log u0(x) u1(F(x)) for all x, largest ``around`` these x: docs/proofs/roundings.md, 13.27."""
+    (kind, *parameters), out = claim, np.empty(len(rows))
+    numbers, shared = [np.ascontiguousarray(x) for x in (rows, *parameters)], kind == _binomial_tail.LINES
+    for part in blocks(len(rows), _PIECE):
+        counts, first, second = (x if shared and i else x[part] for i, x in enumerate(numbers))
+        _binomial_tail.greatest_products(counts, kind, first, second, around[part], out[part])
     return out
-
-
-def rounded(claim: Callable[[FloatArray, FloatArray], FloatArray], x: FloatArray, part: FloatArray) -> FloatArray:
-    """Ends of a claim at points (rows, points) that is known but for some roundings."""
-    ends = np.empty((*x.shape, 4))
-    _binomial_tail.rounded_ends(np.stack([claim(column, part) for column in x.T], axis=1), ends)
-    return ends
 
 
 def _in_blocks(block: Callable[[FloatArray], FloatArray], rows: FloatArray) -> FloatArray:
@@ -151,23 +121,14 @@ def _low_count(hits: FloatArray, trials: FloatArray, rate: FloatArray) -> FloatA
     return np.where(hits < trials, special.betaincc(hits + 1.0, inner, np.clip(rate, 0.0, 1.0)), 1.0)
 
 
-def _high_count(hits: FloatArray, trials: FloatArray, rate: FloatArray) -> FloatArray:
-    """P(Bin(trials, rate) >= hits)."""
-    inner = np.clip(hits, 1.0, None)
-    return np.where(hits > 0, special.betainc(inner, trials - inner + 1.0, np.clip(rate, 0.0, 1.0)), 1.0)
-
-
 def _section(
-    low: FloatArray, high: FloatArray, cost: Callable[[FloatArray], Any],
-    rising: Callable[[FloatArray], Any] | None = None,
+    low: FloatArray, high: FloatArray, cost: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Intervals that hold the minimum of a quasi-convex function; ``rising``: whether an infinity is left of it."""
+    """Intervals that hold the minimum of a quasi-convex function."""
     inner = np.stack([high - _SECTION * (high - low), low + _SECTION * (high - low)])
     costs = np.stack([cost(inner[0]), cost(inner[1])])
     for _ in range(_SECTIONS):
         right = costs[0] > costs[1]
-        if rising is not None and np.isinf(costs[1]).any():
-            right = np.where(np.isinf(costs).all(axis=0), rising(inner[1]), right)
         low, high = np.where(right, inner[0], low), np.where(right, high, inner[1])
         new = np.where(right, low + _SECTION * (high - low), high - _SECTION * (high - low))
         result = cost(new)
