@@ -69,9 +69,11 @@ FP_INLINE double fp_exponential_above(double factor, double exponent)
     return total < -762.0 ? 0.0 : fp_exp(total) + 0x1p-1074;
 }
 
-/* Bounds for 1 <= k <= n */
+/* Bounds for k <= n */
 FP_ONCE fp_tail fp_binomial_tail(double k, double n, double x, double y)
 {
+    if (k <= 0.0)
+        return (fp_tail){1.0, 1.0, INFINITY};
     if (x < 1e-300) /* B <= n x, and the fraction ends with beta_1 */
         return (fp_tail){n * x * (1.0 + 4.0 * FP_U) + (x > 0.0 ? 0x1p-1074 : 0.0), 0.0,
                          n < 0x1p52 ? (1.0 + 0x1p-40) / k : INFINITY};

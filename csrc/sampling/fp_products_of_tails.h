@@ -3,6 +3,7 @@
  * Notation: u0(x) = P(Bin(n0, x) <= fp), u1(p) = P(Bin(n1, p) >= tp), F concave and rising, g(x) = log u0(x) u1(F(x)), which
  * is concave. docs/proofs/roundings.md, 13.27. F and 1 - F come in pairs: F from below and 1 - F from above, then the other
  * way round. */
+/* bounds: proved - docs/proofs/roundings.md, 13.27: roundings of a quantile and of F; where Newton's method ends */
 #ifndef FP_PRODUCTS_OF_TAILS_H
 #define FP_PRODUCTS_OF_TAILS_H
 
@@ -101,11 +102,10 @@ FP_INLINE void fp_ends(const fp_claim *claim, double x, double *ends)
         fp_line_ends(claim, x, ends);
 }
 
-/* Bounds of P(Bin(n, rate) >= hits), which is 1 for no hits */
+/* Bounds of P(Bin(n, rate) >= hits) */
 static fp_tail fp_tail_of_counts(double hits, double n, double rate, double other)
 {
-    return hits > 0.0 ? fp_binomial_tail(hits, n, rate < 0.5 ? rate : 1.0 - other, rate < 0.5 ? 1.0 - rate : other)
-                      : (fp_tail){1.0, 1.0, INFINITY};
+    return fp_binomial_tail(hits, n, rate < 0.5 ? rate : 1.0 - other, rate < 0.5 ? 1.0 - rate : other);
 }
 
 /* log u0(x) from above; *high: log u1(F(x)) from above; *least: their sum from below */

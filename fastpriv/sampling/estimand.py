@@ -3,6 +3,8 @@
 Notation: f the integrand, whose e means stand in rows of replicates; a = 1 - level.
 """
 
+# bounds: proved - docs/proofs/betting.md, 9.6: rounding of a mean of values
+
 from __future__ import annotations
 
 import math
@@ -27,7 +29,8 @@ SAME = 1e-15
 # bound: proved - docs/proofs/betting.md, 9.6: relative distance of means of equal values, and rounding of such a value
 ROUNDED = 1e-13
 _SPREAD = 20.0  # times SAME sqrt(N): how far values may be from their mean that are within a spread of the first of N
-_LEAST_CENTER = 1e-140  # the squares of SAME of it are normal numbers
+# bound: proved - docs/proofs/betting.md, 9.6: least mean that values may equal: squares of SAME of it are normal
+_LEAST_CENTER = 1e-140
 
 
 class Estimand(NamedTuple):

@@ -3,7 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from fastpriv.kernels import _binomial_tail
 from fastpriv.sampling.statistics.intervals import binomial_tails, least_rates, most_rates
@@ -17,7 +17,8 @@ COUNTS = [(1, 1, 0.25), (1, 10, 1e-9), (10, 10, 1 - 2.0**-40), (3, 7, 0.6), (40,
 
 def series(k, n, x):
     """P(X >= k), and P(X = k), where terms fall from k on."""
-    mass = mp.exp(mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1) + k * mp.log(x) + (n - k) * mp.log1p(-x))
+    mass = mp.exp(mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1))
+    mass *= mp.exp(k * mp.log(x) + (n - k) * mp.log1p(-x))
     total = term = mp.mpf(1)
     for j in range(k, n):
         term *= x / (1 - x) * (n - j) / (j + 1)
@@ -63,10 +64,12 @@ def test_the_remainders_of_stirlings_formula_are_those_of_the_table():
 def test_rates_are_proved_whatever_the_quantile_says(monkeypatch):
     """A quantile that is a billionth, a half or all too far in is moved out until its tail is small enough."""
     hits, trials = np.array([1.0, 3.0, 40.0, 999.0, 0.0]), np.array([1.0, 10.0, 1000.0, 1000.0, 5.0])
+    low_of, high_of = special.betaincinv, special.betainccinv
     right = least_rates(hits, trials, 0.025), most_rates(hits, trials, 0.025)
+    assert np.allclose(right[0][:4], low_of(hits[:4], trials[:4] - hits[:4] + 1.0, 0.025), rtol=2e-12)
     for wrong in (1e-9, 0.5, 3.0):
-        monkeypatch.setattr(special, "betaincinv", lambda a, b, p, f=special._ufuncs.betaincinv: f(a, b, p) * (1 + wrong))
-        monkeypatch.setattr(special, "betainccinv", lambda a, b, p, f=special._ufuncs.betainccinv: f(a, b, p) / (1 + wrong))
+        monkeypatch.setattr(special, "betaincinv", lambda a, b, p, w=wrong: low_of(a, b, p) * (1 + w))
+        monkeypatch.setattr(special, "betainccinv", lambda a, b, p, w=wrong: high_of(a, b, p) / (1 + w))
         low, high = least_rates(hits, trials, 0.025), most_rates(hits, trials, 0.025)
         inner = hits > 0
         assert (binomial_tails(hits, trials, low, 1.0 - low)[0][inner] <= 0.025).all()
@@ -74,8 +77,6 @@ def test_rates_are_proved_whatever_the_quantile_says(monkeypatch):
         assert (binomial_tails(trials - hits, trials, 1.0 - high, high)[0][inner] <= 0.025).all()
         assert (low <= right[0]).all()
         assert (high >= right[1]).all()
-    assert np.allclose([*right[0]], special._ufuncs.betaincinv(np.maximum(hits, 1), trials - np.maximum(hits, 1) + 1, 0.025)
-                       * (hits > 0), rtol=2e-12)
     monkeypatch.setattr(special, "betaincinv", lambda a, b, p: np.full_like(a, np.nan))
     assert (least_rates(hits, trials, 0.025) == 0.0).all()
 
@@ -107,3 +108,25 @@ def test_shapes_must_fit():
             _binomial_tail.tails(*arguments)
     with pytest.raises(ValueError, match="all arrays must have one length"):
         _binomial_tail.rates(True, one, two, one, one.copy())
+    with pytest.raises(ValueError, match="rows must have four counts and two parameters"):
+        _binomial_tail.greatest_products(np.ones((1, 3)), _binomial_tail.DP, one, one, np.zeros((1, 2)), one.copy())
+
+
+@pytest.mark.parametrize("counts", [(430, 1000, 40, 1000), (5, 10, 0, 10), (999, 1000, 900, 1000), (7, 9, 2, 8)])
+def test_products_of_tails_are_proved_wherever_they_are_looked_for(counts):
+    """Against a fine grid; a place that is far from the largest product, or none, makes the bound larger only."""
+    tp, n1, fp, n0 = counts
+    row, x = np.array([counts], dtype=float), np.r_[np.geomspace(1e-9, 0.01, 3000), np.linspace(0.01, 1.0, 6000)[:-1]]
+    claims = [(_binomial_tail.DP, 0.7, 1e-3), (_binomial_tail.GAUSSIAN, 1.1, 0.0), (_binomial_tail.LINES, 2.0, 0.1)]
+    for kind, first, second in claims:
+        rate = (np.minimum(second + np.exp(first) * x, 1 - np.exp(-first) * (1 - second - x)),
+                special.ndtr(special.ndtri(x) + first), np.minimum(second + first * x, 1.0))[kind]
+        logs = np.log(stats.binom.cdf(fp, n0, x)) + np.log(stats.binom.sf(tp - 1, n1, np.minimum(rate, 1.0)))
+        best, bound = x[logs.argmax()], np.empty(1)
+        for around in ((0.0, 0.0), (best, best), (0.5 * best, 0.6 * best), (0.9, 0.95), (1e-300, 1e-299)):
+            _binomial_tail.greatest_products(
+                row, kind, np.array([first]), np.array([second]), np.array([around]), bound
+            )
+            assert bound[0] >= logs.max() - 1e-12
+            if around[0] == 0.0:
+                assert bound[0] <= logs.max() + 0.05

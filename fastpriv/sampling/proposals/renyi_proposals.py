@@ -202,27 +202,21 @@ def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
     )
 
 
-def _proved_uncovered(pair: FullTilting, factor: FloatArray, order: float, direction: FloatArray) -> bool:
-    """Whether this direction is proved to be one that no component of q covers: docs/proofs/domination.md, 8.8."""
-    moved, inverses = factor @ direction, pair.factors_q.inverse
-    lost = 2.0 * (2 * len(direction) + 8) * UNIT_ROUNDOFF * np.linalg.norm(
-        np.abs(inverses) @ (np.abs(factor) @ np.abs(direction)), axis=1
-    )
-    sizes, error = np.linalg.norm(inverses @ moved, axis=1), pair.factors_q.error
-    least = np.maximum(sizes - lost - error * (sizes + lost), 0.0)
-    return bool(order * float(direction @ direction) * (1.0 + _MARGIN) < (order - 1.0) * float(least.min()) ** 2)
+def _proved_uncovered(pair: FullTilting, factor: FloatArray, order: float, directions: FloatArray) -> bool:
+    """Whether one of these is proved to be a direction that no component of q covers: theorem 8.8."""
+    moved, inverses, error = factor @ directions.T, pair.factors_q.inverse, pair.factors_q.error[:, None]
+    sizes = np.linalg.norm(inverses @ moved, axis=1)
+    lost = np.linalg.norm(np.abs(inverses) @ (np.abs(factor) @ np.abs(directions.T)), axis=1)
+    lost *= 4.0 * (len(factor) + 4) * UNIT_ROUNDOFF
+    least = np.maximum(sizes - lost - error * (sizes + lost), 0.0).min(axis=0)
+    length = np.sum(directions * directions, axis=1) * (1.0 + _MARGIN)
+    return bool(np.any(order * length < (order - 1.0) * least * least))
 
 
-def _uncovered(
-    pair: FullTilting, factor: FloatArray, scaled_precisions: FloatArray, order: float, directions: FloatArray,
-    weights: FloatArray,
-) -> bool:
+def _uncovered(pair: FullTilting, factor: FloatArray, order: float, stack: FloatArray, weights: FloatArray) -> bool:
     """Whether some sum of the directions that bind is a direction that no component of q covers: by trial."""
     draws = np.random.default_rng(0).standard_normal((512, len(weights)))
-    trial = (draws * np.sqrt(weights)) @ directions
-    trial /= np.maximum(np.linalg.norm(trial, axis=1, keepdims=True), 1e-300)
-    margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->sj", trial, scaled_precisions, trial, optimize=True)
-    return _proved_uncovered(pair, factor, order, trial[np.argmin(np.max(margins, axis=1))])
+    return _proved_uncovered(pair, factor, order, (draws * np.sqrt(weights)) @ stack)
 
 
 def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
@@ -244,11 +238,11 @@ def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatA
         directions.append(vectors[:, 0])
         stack = np.array(directions)
         margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->js", stack, scaled_precisions, stack, optimize=True)
-        if _proved_uncovered(pair, factor, order, vectors[:, 0]):
+        if _proved_uncovered(pair, factor, order, vectors[:, :1].T):
             return True
         better, weights, _ = _max_min_shares(margins, order)
         if better is None:
-            return weights is not None and _uncovered(pair, factor, scaled_precisions, order, stack, weights)
+            return weights is not None and _uncovered(pair, factor, order, stack, weights)
         shares = better
     else:
         return False

@@ -261,10 +261,8 @@ def binomial_tails(hits: FloatArray, trials: FloatArray, rate: FloatArray, other
     Of ``rate`` and ``other`` the smaller one is exact, and the larger one its complement, rounded.
     """
     arrays = [np.asarray(x, dtype=np.float64) for x in np.broadcast_arrays(hits, trials, rate, other)]
-    hit, *others = (x.ravel() for x in arrays)
-    out = np.empty((3, hit.size))
-    _binomial_tail.tails(np.maximum(hit, 1.0), *others, out)
-    out[:, hit <= 0.0] = [[1.0], [1.0], [np.inf]]
+    out = np.empty((3, arrays[0].size))
+    _binomial_tail.tails(*(x.ravel() for x in arrays), out)
     return out.reshape(3, *arrays[0].shape)
 
 

@@ -38,7 +38,7 @@ from scipy import special
 from ...base.numerics import FloatArray
 from ...base.parallel import blocks
 from ...kernels import _binomial_tail
-from ...sampling.statistics.intervals import least_rates, most_rates
+from ...sampling.statistics.intervals import binomial_tails, least_rates, most_rates
 
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
 Claim = tuple[int, Any, Any]  # a kind of ``_binomial_tail``, and epsilon and delta, or mu twice, or slopes and heights
@@ -46,7 +46,6 @@ Claim = tuple[int, Any, Any]  # a kind of ``_binomial_tail``, and epsilon and de
 _SECTION = (math.sqrt(5.0) - 1.0) / 2.0  # the golden ratio, by which each section shortens an interval
 _SECTIONS = 48  # golden sections: the interval that is left is 1e-10 of the first one
 _PIECE = 2**9  # audits of one call of the kernel
-_BLOCK = 2**13  # audits that are computed at a time: a call of a beta quantile then lasts 20 ms
 # bound: none - by how much a parameter is lowered before it is proved to be excluded, and how often
 _MARGIN, _TRIES = 1e-11, 16
 
@@ -65,27 +64,23 @@ def excluded_by_product(
     critical = math.exp(1.0 + float(special.lambertw(-error / math.e, -1).real))
     while critical * (1.0 - math.log(critical)) > error * (1.0 - _MARGIN):
         critical *= 1.0 - _MARGIN
+    tp, n1, fp, n0 = rows[:, :4].T
 
-    def block(part: FloatArray) -> FloatArray:
-        tp, n1, fp, n0 = part[:, :4].T
+    def parameter(x: FloatArray, beside: FloatArray) -> FloatArray:
+        """theta(x, L(beside))."""
+        level = np.minimum(critical / np.maximum(binomial_tails(n0 - fp, n0, 1.0 - beside, beside)[0], critical), 1.0)
+        missed = most_rates(n1 - tp, n1, level)
+        return theta(x, _complement(missed, tp, n1, level), missed, rows)
 
-        def parameter(x: FloatArray, beside: FloatArray) -> FloatArray:
-            """theta(x, L(beside))."""
-            level = np.minimum(critical / np.maximum(_low_count(fp, n0, beside), critical), 1.0)
-            missed = most_rates(n1 - tp, n1, level)
-            return theta(x, _complement(missed, tp, n1, level), missed, part)
-
-        x1, x2 = _section(np.zeros(len(part)), most_rates(fp, n0, critical), lambda x: parameter(x, x))
-        found, proved = parameter(x2, x1), np.zeros(len(part), dtype=bool)
-        for step in _MARGIN * 4.0 ** np.arange(_TRIES):
-            found = np.where(proved, found, np.maximum(found - step * (1.0 + found), 0.0))
-            largest = _greatest_product(part, claim(found, part), np.stack([x1, x2], axis=1))
-            proved |= (found == 0.0) | (largest <= math.log(critical) - _MARGIN)
-            if proved.all():
-                break
-        return np.where(proved, found, 0.0)
-
-    return _in_blocks(block, rows)
+    x1, x2 = _section(np.zeros(len(rows)), most_rates(fp, n0, critical), lambda x: parameter(x, x))
+    found, proved = parameter(x2, x1), np.zeros(len(rows), dtype=bool)
+    for step in _MARGIN * 4.0 ** np.arange(_TRIES):
+        found = np.where(proved, found, np.maximum(found - step * (1.0 + found), 0.0))
+        largest = _greatest_product(rows, claim(found, rows), np.stack([x1, x2], axis=1))
+        proved |= (found == 0.0) | (largest <= math.log(critical) - _MARGIN)
+        if proved.all():
+            break
+    return np.where(proved, found, 0.0)
 
 
 def product_p_value(rows: FloatArray, claim: Claim) -> FloatArray:
@@ -105,20 +100,10 @@ def _greatest_product(rows: FloatArray, claim: Claim, around: FloatArray) -> Flo
     return out
 
 
-def _in_blocks(block: Callable[[FloatArray], FloatArray], rows: FloatArray) -> FloatArray:
-    return np.concatenate([block(rows[start : start + _BLOCK]) for start in range(0, len(rows), _BLOCK)])
-
-
 def _complement(missed: FloatArray, tp: FloatArray, n1: FloatArray, error: Any) -> FloatArray:
     """Lower bounds of p1 beside the upper bounds of 1 - p1, with digits of their own where they are small."""
     small = missed > 0.5
     return np.where(small, least_rates(tp, n1, np.where(small, error, 0.5)), 1.0 - missed)
-
-
-def _low_count(hits: FloatArray, trials: FloatArray, rate: FloatArray) -> FloatArray:
-    """P(Bin(trials, rate) <= hits)."""
-    inner = np.clip(trials - hits, 1.0, None)
-    return np.where(hits < trials, special.betaincc(hits + 1.0, inner, np.clip(rate, 0.0, 1.0)), 1.0)
 
 
 def _section(
