@@ -112,6 +112,7 @@ def test_shapes_must_fit():
         _binomial_tail.greatest_products(np.ones((1, 3)), _binomial_tail.DP, one, one, np.zeros((1, 2)), one.copy())
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("counts", [(430, 1000, 40, 1000), (5, 10, 0, 10), (999, 1000, 900, 1000), (7, 9, 2, 8)])
 def test_products_of_tails_are_proved_wherever_they_are_looked_for(counts):
     """Against a fine grid; a place that is far from the largest product, or none, makes the bound larger only."""
