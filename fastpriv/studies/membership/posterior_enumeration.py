@@ -216,7 +216,7 @@ def _quadratic(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
 
     With r = r1 + r2, r1 so short that all sums of it are exact, <r, r> by exact sums, and the number of attributes
     that k and l share, every entry is a sum in two doubles: relative to m (max |r| + 1)^2 it is wrong by at most
-    (1 + m / 64) m 2^-98. The parts on the grid are exact in all sums; the rest, below half a unit of the grid in each entry, is
+    (1 + m / 64) m 2^-98. The parts on the grid are exact in all sums; the rest, below half a unit of it in each entry, is
     summed with at most 2 K + 10 roundings.
     """
     padded, m = people.shape
