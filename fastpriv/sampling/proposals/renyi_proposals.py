@@ -204,8 +204,8 @@ def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
 
 def _proved_uncovered(pair: FullTilting, factor: FloatArray, order: float, directions: FloatArray) -> bool:
     """Whether one of these is proved to be a direction that no component of q covers: theorem 8.8."""
-    moved, inverses, error = factor @ directions.T, pair.factors_q.inverse, pair.factors_q.error[:, None]
-    sizes = np.linalg.norm(inverses @ moved, axis=1)
+    images, inverses, error = factor @ directions.T, pair.factors_q.inverse, pair.factors_q.error[:, None]
+    sizes = np.linalg.norm(inverses @ images, axis=1)
     lost = np.linalg.norm(np.abs(inverses) @ (np.abs(factor) @ np.abs(directions.T)), axis=1)
     lost *= 4.0 * (len(factor) + 4) * UNIT_ROUNDOFF
     least = np.maximum(sizes - lost - error * (sizes + lost), 0.0).min(axis=0)

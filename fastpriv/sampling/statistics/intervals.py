@@ -249,9 +249,9 @@ def _proved_rates(upper: bool, hits: Any, trials: Any, error: Any) -> FloatArray
     for piece in blocks(inner.size, _PIECE):
         rows = inner[piece]
         h, n, e = hit[rows], trial[rows], level[rows]
-        found = special.betainccinv(h + 1.0, n - h, e) if upper else special.betaincinv(h, n - h + 1.0, e)
-        _binomial_tail.rates(upper, h, n, e, found)
-        bounds[rows] = found
+        ends = special.betainccinv(h + 1.0, n - h, e) if upper else special.betaincinv(h, n - h + 1.0, e)
+        _binomial_tail.rates(upper, h, n, e, ends)
+        bounds[rows] = ends
     return bounds.reshape(arrays[0].shape)
 
 

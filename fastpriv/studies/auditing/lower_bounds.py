@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+import scipy.special
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from ... import special
 from ...base import validate
@@ -288,10 +288,10 @@ def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
         return _by_rates(form, rows, _mu_of_rates, lambda mu, _: (GAUSSIAN, mu, mu), error)
 
     def excluded(mu: FloatArray) -> BoolArray:
-        return one_run.exceeds_level(rows, error, lambda x: special.ndtr(ndtri(x) - mu))
+        return one_run.exceeds_level(rows, error, lambda x: special.ndtr(scipy.special.ndtri(x) - mu))
 
-    found = one_run.greatest_excluded(excluded, np.full(len(rows), _LARGEST_MU))
-    return np.maximum(found - _ROUNDING * (1.0 + found), 0.0)
+    greatest = one_run.greatest_excluded(excluded, np.full(len(rows), _LARGEST_MU))
+    return np.maximum(greatest - _ROUNDING * (1.0 + greatest), 0.0)
 
 
 def _by_rates(
@@ -325,7 +325,7 @@ def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows
 
 def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
     """The mu at which F(x) = claimed = 1 - missed."""
-    result = np.where(missed < 0.5, -ndtri(missed), ndtri(claimed)) - ndtri(x)
+    result = np.where(missed < 0.5, -scipy.special.ndtri(missed), scipy.special.ndtri(claimed)) - scipy.special.ndtri(x)
     return np.where(result > 0.0, result, 0.0)
 
 

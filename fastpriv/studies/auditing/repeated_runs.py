@@ -73,14 +73,14 @@ def excluded_by_product(
         return theta(x, _complement(missed, tp, n1, level), missed, rows)
 
     x1, x2 = _section(np.zeros(len(rows)), most_rates(fp, n0, critical), lambda x: parameter(x, x))
-    found, proved = parameter(x2, x1), np.zeros(len(rows), dtype=bool)
+    lowered, proved = parameter(x2, x1), np.zeros(len(rows), dtype=bool)
     for step in _MARGIN * 4.0 ** np.arange(_TRIES):
-        found = np.where(proved, found, np.maximum(found - step * (1.0 + found), 0.0))
-        largest = _greatest_product(rows, claim(found, rows), np.stack([x1, x2], axis=1))
-        proved |= (found == 0.0) | (largest <= math.log(critical) - _MARGIN)
+        lowered = np.where(proved, lowered, np.maximum(lowered - step * (1.0 + lowered), 0.0))
+        largest = _greatest_product(rows, claim(lowered, rows), np.stack([x1, x2], axis=1))
+        proved |= (lowered == 0.0) | (largest <= math.log(critical) - _MARGIN)
         if proved.all():
             break
-    return np.where(proved, found, 0.0)
+    return np.where(proved, lowered, 0.0)
 
 
 def product_p_value(rows: FloatArray, claim: Claim) -> FloatArray:

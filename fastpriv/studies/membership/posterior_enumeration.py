@@ -25,7 +25,7 @@ reference|, as the derivative in delta(b) is -p(b) (log p(b) + H), by (5 u + rho
 the mean of x^2 is at most (K log 2 + 2)^2, and by the roundings of the sums.
 """
 
-# bounds: proved - docs/proofs/posteriors.md, 10.7: roundings counted at the head and at each term
+# bounds: proved - docs/proofs/posteriors.md, 10.8: roundings counted at the head and at each term
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _SUM_ROUNDINGS = 200.0
 _EXPONENT_ROUNDINGS = 2.1
 # bound: proved - roundings of an exponential, in units of u |E - M|
 _TERM_ROUNDINGS = 5.0
-# bound: proved - docs/proofs/posteriors.md, 10.7: roundings of second parts of products, relative to all terms
+# bound: proved - docs/proofs/posteriors.md, 10.8: roundings of second parts of products, relative to all terms
 _SECOND_PARTS = 2.0**-77
 _SPLIT = 2.0**27 + 1  # Veltkamp's factor: halves of 26 bits
 
@@ -216,8 +216,8 @@ def _quadratic(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
 
     With r = r1 + r2, r1 so short that all sums of it are exact, <r, r> by exact sums, and the number of attributes
     that k and l share, every entry is a sum in two doubles: relative to m (max |r| + 1)^2 it is wrong by at most
-    (1 + m / 64) m 2^-98. The parts on the grid are exact in all sums; the rest, below half a unit of it in each entry, is
-    summed with at most 2 K + 10 roundings.
+    (1 + m / 64) m 2^-98. The parts on the grid are exact in all sums; the rest, below half a unit of it in each entry,
+    is summed with at most 2 K + 10 roundings.
     """
     padded, m = people.shape
     high1, high2 = _inner_products(people, term.released)
