@@ -213,12 +213,6 @@ def _proved_uncovered(pair: FullTilting, factor: FloatArray, order: float, direc
     return bool(np.any(order * length < (order - 1.0) * least * least))
 
 
-def _uncovered(pair: FullTilting, factor: FloatArray, order: float, stack: FloatArray, weights: FloatArray) -> bool:
-    """Whether some sum of the directions that bind is a direction that no component of q covers: by trial."""
-    draws = np.random.default_rng(0).standard_normal((512, len(weights)))
-    return _proved_uncovered(pair, factor, order, (draws * np.sqrt(weights)) @ stack)
-
-
 def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
     """One component of q that serves alone, else cutting planes: shares against directions."""
     factor = pair.scales[row if len(pair.scales) > 1 else 0]
@@ -241,8 +235,11 @@ def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatA
         if _proved_uncovered(pair, factor, order, vectors[:, :1].T):
             return True
         better, weights, _ = _max_min_shares(margins, order)
+        if better is None and weights is not None:  # some sum of the directions that bind, by trial
+            draws = np.random.default_rng(0).standard_normal((512, len(weights)))
+            return _proved_uncovered(pair, factor, order, (draws * np.sqrt(weights)) @ stack)
         if better is None:
-            return weights is not None and _uncovered(pair, factor, order, stack, weights)
+            return False
         shares = better
     else:
         return False

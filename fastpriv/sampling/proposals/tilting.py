@@ -136,10 +136,9 @@ class _ProposalSearch:
     def __init__(
         self, p: GaussianMixture, q: GaussianMixture, epsilon: float, expired: Callable[[], bool] = never_expired
     ) -> None:
-        self.p, self.size = p, len(q)
+        self.p, self.size, self.largest_level = p, len(q), float(np.abs(np.log(q.weights)).max())
         self.weights = np.log(p.weights)
         self.epsilon = epsilon = min(epsilon, _FARTHEST)
-        self.largest_level = float(np.abs(np.log(q.weights)).max())
         self.pair = tilting_of(p, q, np.log(q.weights) + epsilon, expired=expired)
         self.expired = expired
         dense = len(p) * len(q) <= _DENSE_PAIRS and len(q) <= _DENSE_PARTNERS

@@ -294,10 +294,7 @@ def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     return np.maximum(greatest - _ROUNDING * (1.0 + greatest), 0.0)
 
 
-def _by_rates(
-    form: str, rows: FloatArray, parameter: repeated_runs.Parameter,
-    claim: Callable[[FloatArray, FloatArray], repeated_runs.Claim], error: float,
-) -> FloatArray:
+def _by_rates(form: str, rows: FloatArray, parameter: Any, claim: Any, error: float) -> FloatArray:
     """The bounds of repeated runs; those of two bounds are moved outward by the rounding of the parameter."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if form == "product":

@@ -42,6 +42,7 @@ from ...sampling.statistics.intervals import binomial_tails, least_rates, most_r
 
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
 Claim = tuple[int, Any, Any]  # a kind of ``_binomial_tail``, and epsilon and delta, or mu twice, or slopes and heights
+ClaimOf = Callable[[FloatArray, FloatArray], Claim]  # of a parameter and rows
 
 _SECTION = (math.sqrt(5.0) - 1.0) / 2.0  # the golden ratio, by which each section shortens an interval
 _SECTIONS = 48  # golden sections: the interval that is left is 1e-10 of the first one
@@ -57,9 +58,7 @@ def excluded_by_two_bounds(rows: FloatArray, theta: Parameter, error: float) -> 
     return theta(most_rates(fp, n0, error / 2.0), _complement(missed, tp, n1, error / 2.0), missed, rows)
 
 
-def excluded_by_product(
-    rows: FloatArray, theta: Parameter, claim: Callable[[FloatArray, FloatArray], Claim], error: float
-) -> FloatArray:
+def excluded_by_product(rows: FloatArray, theta: Parameter, claim: ClaimOf, error: float) -> FloatArray:
     """Parameters that the product of two p-values excludes, as large as may be, of each row (tp, n1, fp, n0, ...)."""
     critical = math.exp(1.0 + float(special.lambertw(-error / math.e, -1).real))
     while critical * (1.0 - math.log(critical)) > error * (1.0 - _MARGIN):
@@ -106,9 +105,7 @@ def _complement(missed: FloatArray, tp: FloatArray, n1: FloatArray, error: Any) 
     return np.where(small, least_rates(tp, n1, np.where(small, error, 0.5)), 1.0 - missed)
 
 
-def _section(
-    low: FloatArray, high: FloatArray, cost: Callable[[FloatArray], FloatArray]
-) -> tuple[FloatArray, FloatArray]:
+def _section(low: FloatArray, high: FloatArray, cost: Callable[[FloatArray], Any]) -> tuple[FloatArray, FloatArray]:
     """Intervals that hold the minimum of a quasi-convex function."""
     inner = np.stack([high - _SECTION * (high - low), low + _SECTION * (high - low)])
     costs = np.stack([cost(inner[0]), cost(inner[1])])

@@ -62,8 +62,6 @@ _SUM_ROUNDINGS = 200.0
 _EXPONENT_ROUNDINGS = 2.1
 # bound: proved - roundings of an exponential, in units of u |E - M|
 _TERM_ROUNDINGS = 5.0
-# bound: proved - docs/proofs/posteriors.md, 10.8: roundings of second parts of products, relative to all terms
-_SECOND_PARTS = 2.0**-77
 _SPLIT = 2.0**27 + 1  # Veltkamp's factor: halves of 26 bits
 
 
@@ -139,7 +137,7 @@ def enumerate_subsets(
         sides = np.where(sweep.far[:, None, None], other.sides[np.argsort(order)], sides)
     sides = sides[:people]
     # what is relative to terms, none of which exceeds reference and exponent less the prior
-    relative = 1.01 * max(item.relative for item in built) + _SECOND_PARTS
+    relative = 1.01 * max(item.relative for item in built) + 2.0**-77  # of second parts of products, beside all terms
     prior_size = float(np.sum(np.abs(log_odds)))
     prior_size += float(np.max(np.abs(weights), where=weights > _IMPOSSIBLE, initial=0.0))
     tau += relative * (abs(reference) + prior_size + people * LOG_2 + 1.0)
@@ -181,8 +179,7 @@ def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tu
     """Weights of sizes with the normalisers of the noise, what is common to all sizes, and the error of the first."""
     people = size_weights.size - 1
     weights = np.where(np.isneginf(size_weights), _NEVER, size_weights)
-    constants: list[float] = []
-    error = 0.0
+    constants, error = [0.0], 0.0
     for term in terms:
         if term.kind not in ("gaussian", "laplace", "linfinity"):
             continue

@@ -203,8 +203,8 @@ def _figure4() -> list[_CurveParts]:
     integral: dict[str, Any] = {"rtol": _INTEGRAL_RTOL, "unit": "bits"}
     lip_curves = [conversions.LipCurve(prior, m) for m in mechanisms]
     bound = _with_rounding([conversions.cd_lmip_from_lip_curve(c, **integral) for c in lip_curves], _CURVE_ROUNDING)
-    sums = [conversions.cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms]
-    both = _with_rounding(sums, _CURVE_ROUNDING)
+    sums = (conversions.cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms)
+    both = _with_rounding([*sums], _CURVE_ROUNDING)
     optimum = _with_rounding([cd_lmip(prior, m).to("bits") for m in mechanisms])
     marked = sigma_from_cd_lmip(0.1, prior, unit="bits")
     there = GaussianMechanism(marked.value)
