@@ -43,7 +43,7 @@ def tails(const double[::1] k, const double[::1] n, const double[::1] x, const d
 
 
 def rates(bint upper, const double[::1] hits, const double[::1] n, const double[::1] error, double[::1] out):
-    """Move the rates in ``out`` outward until they are proved to be ends: of hits < n if ``upper``, else hits > 0."""
+    """Move the rates in ``out`` outward until they are proved to be ends."""
     cdef Py_ssize_t i
     _fit(hits.shape[0], n, error, out)
     with nogil:

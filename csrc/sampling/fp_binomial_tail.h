@@ -126,23 +126,23 @@ FP_ONCE fp_tail fp_binomial_tail(double k, double n, double x, double y)
     return (fp_tail){rest, fmax(1.0 - most, 0.0) * (1.0 - 4.0 * FP_U), rest * y / (one * q)};
 }
 
-/* The rate `guess`, or one farther down, at which the tail of 1 <= k <= n is proved to be at most `error` */
+/* The rate `guess`, or one farther down, at which the tail of k <= n is proved to be at most `error` */
 static double fp_least_rate(double k, double n, double error, double guess)
 {
     double rate = guess * (1.0 - FP_TAIL_STEP), step = FP_TAIL_STEP;
-    if (!(guess > 0.0))
+    if (!(guess > 0.0) || k <= 0.0)
         return 0.0;
     for (; rate > 0.0 && !(fp_binomial_tail(k, n, rate, 1.0 - rate).upper <= error); step = fmin(2.0 * step, 0.5))
         rate *= 1.0 - step;
     return rate;
 }
 
-/* The rate `guess`, or one farther up, at which P(X <= hits), hits < n, is proved to be at most `error` */
+/* The rate `guess`, or one farther up, at which P(X <= hits), hits <= n, is proved to be at most `error` */
 static double fp_most_rate(double hits, double n, double error, double guess)
 {
     double rate = guess * (1.0 + FP_TAIL_STEP), step = FP_TAIL_STEP;
-    if (!(guess > 0.0))
-        return error >= 1.0 ? 0.0 : 1.0;
+    if (!(guess > 0.0) || hits >= n)
+        return error >= 1.0 && hits < n ? 0.0 : 1.0;
     for (; rate < 1.0 && !(fp_binomial_tail(n - hits, n, 1.0 - rate, rate).upper <= error); step = fmin(2.0 * step, 0.5))
         rate *= 1.0 + step;
     return fmin(rate, 1.0);

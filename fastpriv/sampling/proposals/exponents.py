@@ -36,7 +36,6 @@ _NEWTON_STEPS = 60  # at most; few problems need more than 20
 _LINE_SEARCH_STEPS = 30  # of a factor 0.4 each
 _DECREMENT = 1e-3  # twice what F may still fall by when a problem is left
 _LARGEST_THETA = 1e15  # beyond, the iteration of a problem ends
-_MOST_LOST = 0.2  # of a precision, by rounding: beyond it there is no bound
 _GROWTH = 9.0  # theta grows tenfold in a step at most
 # bound: none - least eigenvalue of a precision: proposals only
 _LEAST_PRECISION = 1e-9  # least eigenvalue of a precision that counts as positive
@@ -327,8 +326,8 @@ def diagonal_solution(
         parts += (1.0 + total) * np.log1p(total)
         slack = 4 * (active + mean.shape[1] + 8) * UNIT_ROUNDOFF * parts + 3 * widen.sum(axis=1) + quadratic
         slack += np.sum(tau * problem.rounding_error, axis=1)
-    bound = np.where(precision_error.max(axis=1) <= _MOST_LOST, objective(problem, tau, theta) + slack, np.inf)
-    return bound, mean, sigma * (1.0 + widen)
+    usable = precision_error.max(axis=1) <= 0.2  # theorem 8.6
+    return np.where(usable, objective(problem, tau, theta) + slack, np.inf), mean, sigma * (1.0 + widen)
 
 
 def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, BoolArray]:

@@ -45,7 +45,6 @@ from .tilting import Proposal, tilted_mixture, tilting_of
 
 # bound: proved - docs/proofs/domination.md, 8.8: margin by which an integral is held to be infinite
 _MARGIN = 1e-9
-_LEAST_MARGINS = 1e-4  # over the order: margins all below it are rounding, as far as their signs go
 _FAR = 1e95  # distance of means, in least standard deviations, whose squares leave the range of what is solved
 _CUTTING_PLANES = 40  # of the search for shares of full precisions, at most
 _MAX_PROGRAMME_ENTRIES = 2e7  # of all linear programmes together: some seconds
@@ -173,7 +172,7 @@ def _max_min_shares(margins: FloatArray, order: float) -> tuple[FloatArray | Non
     from scipy.optimize import linprog
 
     partners, size = margins.shape
-    sizes = np.maximum(np.max(np.abs(margins), axis=0), _LEAST_MARGINS * order)
+    sizes = np.maximum(np.max(np.abs(margins), axis=0), 1e-4 * order)  # theorem 8.8
     scaled = margins / sizes
     matrix = np.concatenate([-scaled.T, np.ones((size, 1))], axis=1)
     answer = linprog(

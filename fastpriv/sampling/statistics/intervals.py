@@ -245,13 +245,11 @@ def _proved_rates(upper: bool, hits: Any, trials: Any, error: Any) -> FloatArray
     """
     arrays = [np.asarray(x, dtype=np.float64) for x in np.broadcast_arrays(hits, trials, error)]
     hit, trial, level = (x.ravel() for x in arrays)
-    bounds, inner = np.full(hit.size, float(upper)), np.flatnonzero(hit < trial if upper else hit > 0.0)
-    for piece in blocks(inner.size, _PIECE):
-        rows = inner[piece]
-        h, n, e = hit[rows], trial[rows], level[rows]
-        ends = special.betainccinv(h + 1.0, n - h, e) if upper else special.betaincinv(h, n - h + 1.0, e)
-        _binomial_tail.rates(upper, h, n, e, ends)
-        bounds[rows] = ends
+    bounds = np.empty(hit.size)
+    for some in blocks(hit.size, _PIECE):
+        h, n, e = hit[some], trial[some], level[some]
+        bounds[some] = special.betainccinv(h + 1.0, n - h, e) if upper else special.betaincinv(h, n - h + 1.0, e)
+        _binomial_tail.rates(upper, h, n, e, bounds[some])
     return bounds.reshape(arrays[0].shape)
 
 

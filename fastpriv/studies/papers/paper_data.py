@@ -36,7 +36,7 @@ _INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values ar
 _ROUNDING = 1e-15
 # bound: proved - docs/proofs/roundings.md, 13.29: what the rounding of sqrt(sigma^2) does to integrals of LIP curves,
 #    relative to 1 and to them
-_CURVE_ROUNDING = 1e-11
+_SLACK = 1e-11
 _CurveParts = tuple[Any, ...]  # name, estimate, and setting and axes where there are some, of a ``PaperCurve``
 _NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")  # last columns of the table of every figure
 
@@ -202,9 +202,8 @@ def _figure4() -> list[_CurveParts]:
     mechanisms = [GaussianMechanism(s) for s in sigma.tolist()]
     integral: dict[str, Any] = {"rtol": _INTEGRAL_RTOL, "unit": "bits"}
     lip_curves = [conversions.LipCurve(prior, m) for m in mechanisms]
-    bound = _with_rounding([conversions.cd_lmip_from_lip_curve(c, **integral) for c in lip_curves], _CURVE_ROUNDING)
-    sums = (conversions.cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms)
-    both = _with_rounding([*sums], _CURVE_ROUNDING)
+    bound = _with_rounding([conversions.cd_lmip_from_lip_curve(c, **integral) for c in lip_curves], _SLACK)
+    both = _with_rounding([conversions.cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms], _SLACK)
     optimum = _with_rounding([cd_lmip(prior, m).to("bits") for m in mechanisms])
     marked = sigma_from_cd_lmip(0.1, prior, unit="bits")
     there = GaussianMechanism(marked.value)
