@@ -8,7 +8,7 @@ Sources: Hershey and Olsen 2007 (KL by sampling P); Wang, Mahloujifar, Wu, Jia a
 L'Ecuyer et al. 2023 (intervals from randomised points).
 """
 
-# bounds: proved - docs/proofs/betting.md, 9.6: rounding of an entropy of weights
+# bounds: proved - docs/proofs/betting.md, 9.6: rounding of an entropy of weights, and of sums of samples
 
 from __future__ import annotations
 
