@@ -201,7 +201,7 @@ def _bounds_of_constant(
     if moments is not None and moments.count > 1 and len(problem.sources) == 1:
         center = moments.mean
         constant = (np.sqrt(moments.variance) <= SAME * np.abs(center)) & ~at_low & ~at_high
-        constant &= np.abs(center) > _LEAST_CENTER
+        constant &= (np.abs(center) > _LEAST_CENTER) | (center == 0.0)  # values have one sign
         around = _SPREAD * SAME * np.abs(center) * math.sqrt(moments.count)
         mass = _unseen_mass(level, request, moments.count - 1)
         below = np.where(constant, center - around - mass * np.maximum(center - low, 0.0), below)
