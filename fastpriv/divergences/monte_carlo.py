@@ -8,7 +8,7 @@ Sources: Hershey and Olsen 2007 (KL by sampling P); Wang, Mahloujifar, Wu, Jia a
 L'Ecuyer et al. 2023 (intervals from randomised points).
 """
 
-# bounds: tested by intervals/test_divergence_coverage - outward roundings of ends; the least double above 0
+# bounds: proved - docs/proofs/betting.md, 9.6: rounding of an entropy of weights, and of sums of samples
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ import numpy as np
 
 from ..base.errors import DomainError, interruption, warned
 from ..base.estimate import Estimate, Unit, stacked
-from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, FloatArray, IndexArray
+from ..base.numerics import LOG_2, LOG_2_ABOVE, SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, FloatArray, IndexArray
 from ..distributions import GaussianMixture
 from ..distributions.packed import pack_together
-from ..sampling.estimand import Estimand
+from ..sampling.estimand import ROUNDED, Estimand
 from ..sampling.guaranteed import Truncation, entropy_truncation, kl_truncation, run_guaranteed
 from ..sampling.options import Request
 from ..sampling.problem import (
@@ -41,6 +41,7 @@ from ..sampling.problem import (
 from ..sampling.proposals.local_normal_proposals import local_normals
 from ..sampling.proposals.renyi_proposals import renyi_integral_bounds, renyi_proposal
 from ..sampling.proposals.tilting import Proposal, hockey_stick_proposals, log_mass_of_larger
+from ..sampling.replicates import TILE_LEAST
 from ..sampling.statistics.normalisation import warn_of_normalisation
 from ..sampling.statistics.tail_index import tail_verdict
 from ..sampling.stopping import RunOutcome, run
@@ -462,8 +463,9 @@ def _estimate(
         upper = np.minimum(upper, 1.0) if unit == "probability" else upper
     if not widened:
         narrow = (lower == upper) & np.isfinite(value)  # narrower than the spacing of doubles
-        lower = np.where(narrow, _moved_outward(lower, -1.0, unit), lower)
-        upper = np.where(narrow, _moved_outward(upper, 1.0, unit), upper)
+        lost = ROUNDED + outcome.samples * UNIT_ROUNDOFF / TILE_LEAST  # in sums
+        lower = np.where(narrow, _moved_outward(lower, -lost, unit), lower)
+        upper = np.where(narrow, _moved_outward(upper, lost, unit), upper)
     if outcome.integrals is not None:
         warn_of_normalisation(outcome.integrals, *names, of_p=outcome.distribution == "direct")
     return Estimate(
@@ -472,11 +474,10 @@ def _estimate(
     )
 
 
-def _moved_outward(end: FloatArray, direction: float, unit: Unit) -> FloatArray:
-    """Move a bound outward by some roundings, within the range of the unit."""
+def _moved_outward(end: FloatArray, part: float, unit: Unit) -> FloatArray:
+    """Move a bound outward, by this part of itself, within the range of the unit."""
     with np.errstate(invalid="ignore"):
-        outward = end + direction * 2.0**-50 * np.abs(end)
-        shifted = np.where(np.isfinite(end), np.nextafter(outward, direction * math.inf), end)
+        shifted = np.where(np.isfinite(end), np.nextafter(end + part * np.abs(end), part * math.inf), end)
     if unit == "log probability":
         return np.minimum(shifted, 0.0)
     return np.clip(shifted, 0.0, 1.0) if unit == "probability" else shifted

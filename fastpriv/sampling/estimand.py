@@ -3,6 +3,8 @@
 Notation: f the integrand, whose e means stand in rows of replicates; a = 1 - level.
 """
 
+# bounds: proved - docs/proofs/betting.md, 9.6: rounding of a mean of values
+
 from __future__ import annotations
 
 import math
@@ -12,19 +14,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.numerics import BoolArray, FloatArray
+from ..base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from .options import Request
 from .problem import SamplingProblem
+from .replicates import additions
 from .statistics.intervals import stage_interval
 from .statistics.normalisation import RATIO_ROUNDING, LogRatioSums
 from .statistics.tail_index import PointMoments
 
 ValueAndBounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper, each of shape (e,)
 
-# bound: tested by intervals/test_constant - relative distance of values that count as equal: their mean is rounded
+# bound: proved - docs/proofs/betting.md, 9.6: relative deviation of values that count as equal: their mean is rounded
 SAME = 1e-15
-# bound: tested by intervals/test_constant - the same of means of equal values
+# bound: proved - docs/proofs/betting.md, 9.6: relative distance of means of equal values, and rounding of such a value
 ROUNDED = 1e-13
+_SPREAD = 20.0  # times SAME sqrt(N): how far values may be from their mean that are within a spread of the first of N
+# bound: proved - docs/proofs/betting.md, 9.6: least mean that values may equal: squares of SAME of it are normal
+_LEAST_CENTER = 1e-140
 
 
 class Estimand(NamedTuple):
@@ -179,14 +185,15 @@ def _bounds_of_constant(
     With m = 1 - a^(1 / N), a set of a mass of at most 1 - m holds N points with probability at most a, also where
     fixed numbers of them come from several sources, by the inequality of the means: masses of 1 - m_i, averaged over
     the points. If all means are within t of an end of the range, all n points of a replicate are within n t of it. Of
-    values elsewhere, here from one source, those that entered the moments are within s = SAME |c| sqrt(N) of their mean
-    c; the set is then that of the values within 2 s of the first one, which leaves N - 1.
+    values elsewhere, here from one source, those that entered the moments are near their mean, and the set is that of
+    the values as near the first one, which leaves N - 1: docs/proofs/betting.md, theorem 9.6.
     """
     low, high = problem.integrand.low, problem.integrand.high
     lower, upper = bounds
     means = np.concatenate([stage.means for stage in stages])
     mass = _unseen_mass(level, request, sum(stage.n * len(stage.means) for stage in stages))
-    near = [max(stage.n for stage in stages) * ROUNDED * abs(end) for end in (low, high)]
+    n = max(stage.n for stage in stages)
+    near = [n * (2.0 * ROUNDED + additions(problem, n) * UNIT_ROUNDOFF) * abs(end) for end in (low, high)]
     at_low = (means <= low + ROUNDED * abs(low)).all(axis=0)
     at_high = (means >= high - ROUNDED * abs(high)).all(axis=0)
     below = np.where(at_high, high - near[1] - mass * (high - low), np.where(at_low, low, lower))
@@ -194,7 +201,8 @@ def _bounds_of_constant(
     if moments is not None and moments.count > 1 and len(problem.sources) == 1:
         center = moments.mean
         constant = (np.sqrt(moments.variance) <= SAME * np.abs(center)) & ~at_low & ~at_high
-        around = 3.0 * SAME * np.abs(center) * math.sqrt(moments.count)
+        constant &= (np.abs(center) > _LEAST_CENTER) | (center == 0.0)  # values have one sign
+        around = _SPREAD * SAME * np.abs(center) * math.sqrt(moments.count)
         mass = _unseen_mass(level, request, moments.count - 1)
         below = np.where(constant, center - around - mass * np.maximum(center - low, 0.0), below)
         above = np.where(constant, center + around + mass * np.maximum(high - center, 0.0), above)
@@ -240,4 +248,5 @@ def _kl_lower_bound_of_constant(
         return -math.inf
     mass = _unseen_mass(level, request, moments.count - 1)
     remainder = 1.0 - (1.0 - mass) * math.exp(-max(c, 0.0))
-    return (1.0 - mass) * c + mass * math.log(mass / remainder) - _log_ratio_rounding(stages)
+    around = 2.0 * _SPREAD * SAME * abs(c) * math.sqrt(moments.count)
+    return (1.0 - mass) * c + mass * math.log(mass / remainder) - _log_ratio_rounding(stages) - around

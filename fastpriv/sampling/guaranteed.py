@@ -14,7 +14,7 @@ T >= 2, (F - 2 T)^+ <= 2 (p/m) (l - T)^+ since p/m >= 1 where l > 0, so that E_M
 log E e^(-s log p) for a mixture p: p >= w_c n_c on the samples of component c, and E e^(s |z|^2 / 2) = (1 - s)^(-d/2).
 """
 
-# bounds: tested by properties/test_tilting - rounding of a log moment (1e-12); the rest is a share of the target
+# bounds: proved - docs/proofs/betting.md, 9.6: rounding of a log moment; 1e-12 is a share of the target
 
 from __future__ import annotations
 
@@ -174,7 +174,8 @@ def entropy_truncation(packed: Packed, request: Request) -> Truncation:
     s = 0.5
     logs = packed.log_weights - s * packed.constants
     top = float(logs.max())
-    log_moment = top + math.log(float(np.exp(logs - top).sum())) - 0.5 * packed.dimension * math.log1p(-s) + 1e-12
+    log_moment = top + math.log(float(np.exp(logs - top).sum())) - 0.5 * packed.dimension * math.log1p(-s)
+    log_moment += 2.0**-46 * (1.0 + np.abs([*packed.log_weights, *packed.constants]).max() + packed.dimension)
     threshold = _threshold(log_moment, s, _allowed_loss(1.0, request))
     return Truncation(threshold, np.array([tail_excess(log_moment, s, threshold)]))
 

@@ -135,6 +135,12 @@ def tile_size(dimension: int) -> int:
     return min(max(size - size % 8, TILE_LEAST), TILE_MOST)
 
 
+def additions(problem: SamplingProblem, n: int) -> float:
+    """The most roundings of a value in the mean of n: in a block and in a tile, of tiles, segments and sources."""
+    least = min(tile_size(problem.dimension), max(SEGMENT_COST / _point_cost(problem) // 2.0, TILE_LEAST))
+    return 128.0 + 4.0 * len(problem.sources) + 4.0 * n / least
+
+
 def segments(
     problem: SamplingProblem, points: str, root: SeedSequence, key: tuple[int, ...], replicates: int, n: int, *,
     collects_moments: bool = True,

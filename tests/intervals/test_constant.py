@@ -60,6 +60,18 @@ def test_a_rare_set_that_no_sample_hit_is_covered(common, rare, side, count):
             assert binom.sf(missed - 1, count, 1 - level) > FALSE_ALARM, (chance, level, missed / count)
 
 
+def test_tiny_values_whose_squares_underflow_are_not_taken_for_equal():
+    """The mean of 1e-170 and 3e-170 was bounded as if all values were the same."""
+    values = np.tile([1e-170, 3e-170], REPLICATES * POINTS // 2).reshape(-1, 1)
+    moments = PointMoments()
+    moments.update(values)
+    assert moments.variance[0] == 0.0
+    means = np.full((REPLICATES, 1), 2e-170) * (1.0 + 0.1 * np.linspace(-1, 1, REPLICATES))[:, None]
+    _, lower, upper = interval(problem(), [Stage(means, POINTS, True)], 0.95, asked("both"), moments)
+    assert upper < 1e-169
+    assert lower < 1.98e-170
+
+
 def test_halves_of_two_laws_are_covered():
     """Rare sets of both laws, of which half of the points each are drawn."""
     rng, count, half = np.random.default_rng(4), 4000, POINTS // 2

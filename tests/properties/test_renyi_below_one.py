@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -31,6 +32,27 @@ def test_the_sum_over_pairs_dominates_and_is_reached(order):
         ratio = log_f - found.mixture.log_density(x) - found.log_scale
         assert ratio.max() <= found.rounding_error
         assert ratio.min() >= -math.log(found.pairs) - found.rounding_error
+
+
+@pytest.mark.parametrize(
+    ("mu", "s", "nu", "t", "order"),
+    [(1e6, 1e4, 1e-3, 1e-3, 0.5), (1e8, 1e5, 0.0, 1e-2, 0.3), (3e5, 1e3, 1e-9, 1e-4, 0.9), (40.0, 2.0, -3.0, 0.5, 0.5)],
+)
+def test_ratios_of_a_pair_whose_normal_lies_near_0_stay_in_their_range(mu, s, nu, t, order):
+    """Its mean is a difference of large numbers: ratios were off by up to 200 times what was stated."""
+    found = renyi_integral_bounds(GaussianMixture.single(mu, s), GaussianMixture.single(nu, t), order)
+    mean, deviation = (mp.mpf(float(np.ravel(x)[0])) for x in (found.mixture.means, found.mixture.sigmas))
+
+    def log_density(x, m, d):
+        return -mp.log(d) - ((x - m) / d) ** 2 / 2
+
+    with mp.workdps(50):
+        for z in (-30, -8, -1, 0, 2, 8, 30):
+            x = mean + z * deviation
+            log_f = order * log_density(x, mp.mpf(mu), mp.mpf(s)) + (1 - mp.mpf(order)) * log_density(
+                x, mp.mpf(nu), mp.mpf(t)
+            )
+            assert abs(log_f - log_density(x, mean, deviation) - found.log_scale) <= found.rounding_error
 
 
 @pytest.mark.parametrize("order", ORDERS)

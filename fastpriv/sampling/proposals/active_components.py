@@ -6,7 +6,7 @@ for shares lambda, sum e^c_j N_j >= prod (e^c_j N_j / lambda_j)^lambda_j, again 
 shares are those of the components at the tilted normal.
 """
 
-# bounds: tested by properties/test_tilting - rounding of quadratic forms, to first order
+# bounds: proved - docs/proofs/domination.md, 8.6: rounding of quadratic forms
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ class _NaturalParameters:
             self.precision = 1.0 / (widths * widths)
             self.linear_term = shifted * self.precision
             self.square = np.sum(shifted * self.linear_term, axis=1)
-            self.logs = np.sum(np.log(widths), axis=1)
+            self.logs, self.log_sizes = np.sum(np.log(widths), axis=1), np.sum(np.abs(np.log(widths)), axis=1)
             self.levels = levels
         self.usable = np.isfinite(self.square) & np.isfinite(self.precision).all(axis=1)
 
@@ -290,18 +290,18 @@ class _NaturalParameters:
             )
             square, inner = _matrix_product.matrix_vector(share, self.square), sigmas * precision
             linear_term = sigmas * natural_mean - inner * shifted
-            rounding = (len(self.levels) + 8) * UNIT_ROUNDOFF
+            rounding = (2 * len(self.levels) + means.shape[1] + 40) * UNIT_ROUNDOFF
             curvature = 1.0 - sigmas * inner
             level = np.sum(share * np.where(used, levels, 0.0), axis=1) - np.sum(share * logs, axis=1)
             parts = square + np.sum(2 * np.abs(shifted * natural_mean) + shifted * shifted * precision, axis=1)
             offset = 0.5 * (square + np.sum(shifted * (shifted * precision - 2 * natural_mean), axis=1))
             widths = _matrix_product.matrix_vector(share, self.logs) - np.sum(np.log(sigmas), axis=1)
             offset += widths
-            bulk = _matrix_product.matrix_vector(share, np.abs(self.logs)) + np.sum(np.abs(np.log(sigmas)), axis=1)
+            bulk = _matrix_product.matrix_vector(share, self.log_sizes) + np.sum(np.abs(np.log(sigmas)), axis=1)
             bulk += np.sum(share * (np.abs(np.where(used, levels, 0.0)) + np.abs(logs)), axis=1)
             rounding_error = rounding * (parts + bulk)
-            # an error e of the precision is an error e of D and e |moved| of E
-            error = 2 * rounding * (np.abs(sigmas * natural_mean) + inner * np.abs(shifted) + sigmas * inner)
+            across = np.sqrt(square[:, None] * precision)  # at least the mean size of the linear terms
+            error = 2 * rounding * (sigmas * across + inner * np.abs(shifted) + sigmas * inner)
         good = np.isfinite(offset + rounding_error) & np.isfinite(level)
         good &= np.isfinite(curvature + linear_term).all(axis=1) & (rounding_error < 1e-5)
         return raw.extended(

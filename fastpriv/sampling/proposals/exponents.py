@@ -19,8 +19,8 @@ solver is free to stop: a damped Newton iteration in relative steps, for many co
 Arrays have I problems (components of p), J active components of q, d coordinates.
 """
 
-# bounds: tested by properties/test_tilting, properties/test_proved_domination - rounding of exponents, means and
-#    precisions of a proposal; 1e-300 keeps quotients by 0 away
+# bounds: proved - docs/proofs/domination.md, 8.6: rounding of exponents, means and precisions of a proposal; 1e-300
+#    keeps quotients by 0 away
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DiagonalExponentProblem(NamedTuple):
     offset: FloatArray  # a (I, J)
     level: FloatArray  # b (I, J)
     rounding_error: FloatArray  # how far rounding may have moved a - b (I, J)
-    linear_term_error: FloatArray  # how far rounding may have moved sum tau E, over tau of the last component (I, d)
+    linear_term_error: FloatArray  # how far rounding may have moved D and E of the last component (I, d)
 
     def subset(self, rows: IndexArray) -> DiagonalExponentProblem:
         """Some of the problems."""
@@ -309,12 +309,13 @@ def diagonal_solution(
     row = tau[:, None, :]
     size = 1.0 + (row @ np.abs(problem.curvature))[:, 0]
     force_size = (row @ np.abs(problem.linear_term))[:, 0]
-    unit = (active + 8) * UNIT_ROUNDOFF
+    unit = 2 * (active + 8) * UNIT_ROUNDOFF
     mean, sigma = force / precision, 1.0 / np.sqrt(precision)
-    precision_error = unit * size / precision
     remainder_error = tau[:, -1:] * problem.linear_term_error
+    precision_error = (unit * size + remainder_error) / precision
     mean_error = (unit * force_size + remainder_error) / precision + np.abs(mean) * (precision_error + unit)
-    quadratic = np.sum(precision * np.abs(mean) * (2 * mean_error + np.abs(mean) * precision_error), axis=1)
+    lost = np.abs(mean) * (2 * mean_error + np.abs(mean) * precision_error) + mean_error * mean_error
+    quadratic = np.sum(precision * lost, axis=1)
     mean_error += 4 * UNIT_ROUNDOFF * (standardised_mean + np.abs(mean))
     widen = 1e-13 + precision_error + mean_error / sigma
     with np.errstate(all="ignore"):
@@ -325,7 +326,8 @@ def diagonal_solution(
         parts += (1.0 + total) * np.log1p(total)
         slack = 4 * (active + mean.shape[1] + 8) * UNIT_ROUNDOFF * parts + 3 * widen.sum(axis=1) + quadratic
         slack += np.sum(tau * problem.rounding_error, axis=1)
-    return objective(problem, tau, theta) + slack, mean, sigma * (1.0 + widen)
+    usable = precision_error.max(axis=1) <= 0.2  # theorem 8.6
+    return np.where(usable, objective(problem, tau, theta) + slack, np.inf), mean, sigma * (1.0 + widen)
 
 
 def cholesky_factors(matrices: FloatArray) -> tuple[FloatArray, BoolArray]:

@@ -25,8 +25,8 @@ out, and could add that much.
 Source: van Erven and Harremoes 2014 (the Renyi divergence of normals).
 """
 
-# bounds: tested by properties/test_renyi_below_one, properties/test_renyi_proposals - rounding of the scale of a
-#    proposal, of log pair integrals and of ratios; the rest keeps quotients by 0 away
+# bounds: proved - docs/proofs/domination.md, 8.7: rounding of the scale of a proposal, of log pair integrals and of
+#    ratios; the rest keeps quotients by 0 away
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.numerics import MACHINE_EPSILON, FloatArray, IndexArray
+from ...base.numerics import MACHINE_EPSILON, UNIT_ROUNDOFF, FloatArray, IndexArray
 from ...distributions import GaussianMixture
 from ..options import never_expired
 from .active_components import DiagonalTilting, leading_components
 from .full_covariances import FullTilting
 from .tilting import Proposal, tilted_mixture, tilting_of
 
-# bound: tested by properties/test_renyi_proposals - margin by which an integral is held to be finite or not
+# bound: proved - docs/proofs/domination.md, 8.8: margin by which an integral is held to be infinite
 _MARGIN = 1e-9
 _FAR = 1e95  # distance of means, in least standard deviations, whose squares leave the range of what is solved
 _CUTTING_PLANES = 40  # of the search for shares of full precisions, at most
@@ -90,7 +90,8 @@ def renyi_proposal(
     parts /= math.fsum(parts)
     terms = (logs - np.log(parts)) / theta
     scale = theta * (terms.max() + math.log(math.fsum(np.exp(terms - terms.max()))))
-    scale += 2.0**-50 * (len(logs) + 4) * (1.0 + abs(scale) + theta + float(np.abs(logs).max()))
+    sizes = np.abs(order * np.log(p.weights)) + np.abs(tilts.log_bounds) + np.abs(np.log(parts))
+    scale += 2.0**-49 * (len(logs) + 4) * (1.0 + abs(scale) + theta + float(sizes.max()))
     mixture = tilted_mixture(p, parts, tilts, np.zeros(len(p), dtype=bool))
     return Proposal(mixture, scale, True, tilts.log_bounds, zeros + theta)
 
@@ -123,7 +124,7 @@ def _diagonal_start(pair: DiagonalTilting, order: float) -> FeasibleStart | bool
 
     def shares_of(row: int) -> FloatArray | bool:
         margins = _margins(pair, slice(row, row + 1), order)[0]
-        shares, weights, value = _max_min_shares(margins)
+        shares, weights, value = _max_min_shares(margins, order)
         if shares is None:
             return value < 0 and weights is not None
         selected = _largest_shares(shares, most)
@@ -166,12 +167,12 @@ def _margins(pair: DiagonalTilting, rows: slice, order: float) -> FloatArray:
         return np.maximum(order - (order - 1.0) * ratio * ratio, -1e300)
 
 
-def _max_min_shares(margins: FloatArray) -> tuple[FloatArray | None, FloatArray | None, float]:
+def _max_min_shares(margins: FloatArray, order: float) -> tuple[FloatArray | None, FloatArray | None, float]:
     """The value, up to a positive factor, of max over shares of the least coordinate: 0 where it is not certain."""
     from scipy.optimize import linprog
 
     partners, size = margins.shape
-    sizes = np.maximum(np.max(np.abs(margins), axis=0), 1e-300)
+    sizes = np.maximum(np.max(np.abs(margins), axis=0), 1e-4 * order)  # theorem 8.8
     scaled = margins / sizes
     matrix = np.concatenate([-scaled.T, np.ones((size, 1))], axis=1)
     answer = linprog(
@@ -200,13 +201,15 @@ def _full_start(pair: FullTilting, order: float) -> FeasibleStart | bool:
     )
 
 
-def _uncovered(scaled_precisions: FloatArray, order: float, directions: FloatArray, weights: FloatArray) -> bool:
-    """Whether some sum of the directions that bind is a direction that no component of q covers: by trial."""
-    draws = np.random.default_rng(0).standard_normal((512, len(weights)))
-    trial = (draws * np.sqrt(weights)) @ directions
-    trial /= np.maximum(np.linalg.norm(trial, axis=1, keepdims=True), 1e-300)
-    margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->sj", trial, scaled_precisions, trial, optimize=True)
-    return bool(np.any(np.max(margins, axis=1) < -_MARGIN * order))
+def _proved_uncovered(pair: FullTilting, factor: FloatArray, order: float, directions: FloatArray) -> bool:
+    """Whether one of these is proved to be a direction that no component of q covers: theorem 8.8."""
+    images, inverses, error = factor @ directions.T, pair.factors_q.inverse, pair.factors_q.error[:, None]
+    sizes = np.linalg.norm(inverses @ images, axis=1)
+    lost = np.linalg.norm(np.abs(inverses) @ (np.abs(factor) @ np.abs(directions.T)), axis=1)
+    lost *= 4.0 * (len(factor) + 4) * UNIT_ROUNDOFF
+    least = np.maximum(sizes - lost - error * (sizes + lost), 0.0).min(axis=0)
+    length = np.sum(directions * directions, axis=1) * (1.0 + _MARGIN)
+    return bool(np.any(order * length < (order - 1.0) * least * least))
 
 
 def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatArray | bool:
@@ -228,11 +231,14 @@ def _full_shares(pair: FullTilting, row: int, order: float, most: int) -> FloatA
         directions.append(vectors[:, 0])
         stack = np.array(directions)
         margins = order - (order - 1.0) * np.einsum("sk,jkl,sl->js", stack, scaled_precisions, stack, optimize=True)
-        if np.max(margins[:, -1]) < -_MARGIN * order:
+        if _proved_uncovered(pair, factor, order, vectors[:, :1].T):
             return True
-        better, weights, _ = _max_min_shares(margins)
+        better, weights, _ = _max_min_shares(margins, order)
+        if better is None and weights is not None:  # some sum of the directions that bind, by trial
+            draws = np.random.default_rng(0).standard_normal((512, len(weights)))
+            return _proved_uncovered(pair, factor, order, (draws * np.sqrt(weights)) @ stack)
         if better is None:
-            return weights is not None and _uncovered(scaled_precisions, order, stack, weights)
+            return False
         shares = better
     else:
         return False
@@ -280,9 +286,9 @@ def renyi_integral_bounds(p: GaussianMixture, q: GaussianMixture, order: float) 
         shape = (logs.size, p.dimension)
         means, deviations = (mu + b * s * s / r * (nu - mu)).reshape(shape), (s * t / np.sqrt(r)).reshape(shape)
         selected = shares > 0.0
-        standardised_mean = float(np.max(np.abs(means) / deviations))
-        if standardised_mean * MACHINE_EPSILON < _UNCLEAR / 64:  # of what a stored mean is rounded by
+        standardised_mean = float(np.max((np.abs(mu) + np.abs(nu)).reshape(shape) / deviations))
+        if standardised_mean * MACHINE_EPSILON < _UNCLEAR / 512:  # of what a mean is rounded by
             mixture = GaussianMixture(shares[selected] / math.fsum(shares), means[selected], deviations[selected])
-            error_of_ratio = 64.0 * (error + MACHINE_EPSILON * standardised_mean) + 1e-9
+            error_of_ratio = 64.0 * error + 512.0 * MACHINE_EPSILON * standardised_mean + 1e-9
             return RenyiIntegralBounds(top - error, log_scale + error, mixture, log_scale, logs.size, error_of_ratio)
     return RenyiIntegralBounds(top - error, log_scale + error, None, log_scale, logs.size, math.inf)

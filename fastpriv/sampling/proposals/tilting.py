@@ -136,7 +136,7 @@ class _ProposalSearch:
     def __init__(
         self, p: GaussianMixture, q: GaussianMixture, epsilon: float, expired: Callable[[], bool] = never_expired
     ) -> None:
-        self.p, self.size = p, len(q)
+        self.p, self.size, self.largest_level = p, len(q), float(np.abs(np.log(q.weights)).max())
         self.weights = np.log(p.weights)
         self.epsilon = epsilon = min(epsilon, _FARTHEST)
         self.pair = tilting_of(p, q, np.log(q.weights) + epsilon, expired=expired)
@@ -149,6 +149,7 @@ class _ProposalSearch:
     def proposal(self, epsilon: float) -> Proposal:
         """Active components once, then exponents and shares in turn while the bound falls."""
         pair, shift = self.pair, min(epsilon, _FARTHEST) - self.epsilon
+        shift -= 16 * UNIT_ROUNDOFF * (self.largest_level + self.epsilon + abs(shift))  # of levels that cancel
         best = now = pair.tilted(self.log_shares + shift, self.tau)
         least = float(log_sum_exp(self.weights + now.log_bounds))
         if pair.has_remainder and self.tau is None:

@@ -8,12 +8,10 @@ Sources: Student 1908; Johnson 1978 (skewness); Welch 1947 (degrees of freedom);
 (stage sizes may follow earlier variances).
 """
 
-# bounds: tested by intervals/test_counts - relative rounding of SciPy's quantile of the beta law
-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +21,8 @@ from ...base import validate
 from ...base.errors import ShapeError
 from ...base.estimate import Estimate, Unit
 from ...base.numerics import BoolArray, FloatArray
+from ...base.parallel import blocks
+from ...kernels import _binomial_tail
 from ..options import SIDES, Side
 
 _SKEWNESS_FACTOR = 2.0  # on the skewness that the points show, which is itself uncertain
@@ -139,21 +139,21 @@ def stage_interval(
     # gaps from the first mean in units of the largest gap: neither their squares nor their cubes overflow
     first = next(iter(groups.values())).reshape(-1, math.prod(shape))[0]
     with np.errstate(over="ignore"):
-        unit = np.max([np.abs(group.reshape(len(group), -1) - first).max(axis=0) for group in groups.values()], axis=0)
-    equal = unit == 0.0
-    unit = np.where(equal, 1.0, unit)
+        span = np.max([np.abs(group.reshape(len(group), -1) - first).max(axis=0) for group in groups.values()], axis=0)
+    equal = span == 0.0
+    span = np.where(equal, 1.0, span)
     value = variance = weight = third = third_of_points = np.zeros(math.prod(shape))
     for size, group in groups.items():
         count = len(group)
         share = size * count / total
-        gaps = (group.reshape(count, -1) - first) / unit
+        gaps = (group.reshape(count, -1) - first) / span
         mean = gaps.mean(axis=0)
         spread = gaps.std(axis=0, ddof=1)
         term = (share * spread) ** 2 / count
         value, variance, weight = value + share * mean, variance + term, weight + term**2 / (count - 1)
         cubes = ((gaps - mean) ** 3).sum(axis=0) / ((count - 1) * max(count - 2, 1))
         third = third + share**3 * cubes / count
-        widest = np.maximum(spread, point_deviation / unit / math.sqrt(size))  # of the mean of independent points
+        widest = np.maximum(spread, point_deviation / span / math.sqrt(size))  # of the mean of independent points
         third_of_points = third_of_points + share * term * widest * point_skewness / (math.sqrt(size) * count)
     equal |= variance == 0.0
     freedom = len(every) - 1.0 if len(groups) == 1 else np.where(equal, 1.0, variance**2 / np.where(equal, 1.0, weight))
@@ -163,7 +163,7 @@ def stage_interval(
     shift = (1.0 + 2.0 * quantile**2) / 6.0  # Johnson 1978, eq. (2.5), inverted
     lower = value - scale * (quantile + shift * np.maximum(0.0, np.maximum(-skew, -skew_of_points)))
     upper = value + scale * (quantile + shift * np.maximum(0.0, np.maximum(skew, skew_of_points)))
-    value, lower, upper = (first + unit * x for x in (value, lower, upper))
+    value, lower, upper = (first + span * x for x in (value, lower, upper))
     if equal.any():
         lower[equal], upper[equal] = _rule_of_three(groups, equal, error, low, high)
     above, below = infinite
@@ -207,8 +207,8 @@ def student_factor(confidence: float, replicates: int, side: Side = "both") -> f
 def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "both") -> Interval:
     """Exact interval for a probability from counts of any shapes that broadcast: 0 <= ``hits`` <= ``trials``.
 
-    It never covers less than ``confidence``, for any probability and any number of trials. Bounds are moved outward by
-    1e-12 of themselves for the rounding of the beta quantile. ``tests/intervals/test_counts.py`` sums the coverage
+    It never covers less than ``confidence``, for any probability and any number of trials: each bound is proved by one
+    of the tail of the counts (docs/proofs/roundings.md, 13.26). ``tests/intervals/test_counts.py`` sums the coverage
     exactly over all counts.
 
     Source: Clopper and Pearson 1934.
@@ -230,27 +230,38 @@ def binomial_interval(hits: Any, trials: Any, confidence: float, side: Side = "b
 
 def least_rates(hits: Any, trials: Any, error: Any) -> FloatArray:
     """Lower bounds of rates, each of which fails with probability ``error``; shapes broadcast."""
-    inner = np.clip(hits, 1.0, None)
-    bound = _in_pieces(special.betaincinv, inner, trials - inner + 1.0, error) * (1 - 1e-12)
-    return np.where(np.asarray(hits) > 0, bound, 0.0)
+    return _proved_rates(False, hits, trials, error)
 
 
 def most_rates(hits: Any, trials: Any, error: Any) -> FloatArray:
     """Upper bounds of rates, each of which fails with probability ``error``; shapes broadcast."""
-    inner = np.clip(trials - np.asarray(hits), 1.0, None)
-    bound = _in_pieces(special.betainccinv, hits + 1.0, inner, error) * (1 + 1e-12)
-    return np.where(np.asarray(hits) < trials, np.minimum(bound, 1.0), 1.0)
+    return _proved_rates(True, hits, trials, error)
 
 
-def _in_pieces(quantile: Callable[..., FloatArray], a: Any, b: Any, error: Any) -> FloatArray:
-    """A beta quantile in calls of at most some hundredths of a second, between which Ctrl-C is heard."""
-    arguments = np.broadcast_arrays(a, b, error)
-    if arguments[0].size <= _PIECE:
-        return np.asarray(quantile(*arguments))
-    out, flat = np.empty(arguments[0].shape), [np.ravel(argument) for argument in arguments]
-    for start in range(0, out.size, _PIECE):
-        out.reshape(-1)[start : start + _PIECE] = quantile(*(item[start : start + _PIECE] for item in flat))
-    return out
+def _proved_rates(upper: bool, hits: Any, trials: Any, error: Any) -> FloatArray:
+    """SciPy's quantiles of beta laws, moved outward until the tails of the counts are proved to be small enough.
+
+    In pieces of at most some hundredths of a second, between which Ctrl-C is heard.
+    """
+    arrays = [np.asarray(x, dtype=np.float64) for x in np.broadcast_arrays(hits, trials, error)]
+    hit, trial, level = (x.ravel() for x in arrays)
+    bounds = np.empty(hit.size)
+    for some in blocks(hit.size, _PIECE):
+        h, n, e = hit[some], trial[some], level[some]
+        bounds[some] = special.betainccinv(h + 1.0, n - h, e) if upper else special.betaincinv(h, n - h + 1.0, e)
+        _binomial_tail.rates(upper, h, n, e, bounds[some])
+    return bounds.reshape(arrays[0].shape)
+
+
+def binomial_tails(hits: FloatArray, trials: FloatArray, rate: FloatArray, other: FloatArray) -> FloatArray:
+    """Upper and lower bounds of P(Bin >= hits), and upper ones of it over hits P(Bin = hits): (3, ...).
+
+    Of ``rate`` and ``other`` the smaller one is exact, and the larger one its complement, rounded.
+    """
+    arrays = [np.asarray(x, dtype=np.float64) for x in np.broadcast_arrays(hits, trials, rate, other)]
+    out = np.empty((3, arrays[0].size))
+    _binomial_tail.tails(*(x.ravel() for x in arrays), out)
+    return out.reshape(3, *arrays[0].shape)
 
 
 def _replicates(means: Any) -> FloatArray:

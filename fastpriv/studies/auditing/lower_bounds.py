@@ -12,15 +12,17 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+import scipy.special
 from numpy.typing import ArrayLike
-from scipy import special
 
+from ... import special
 from ...base import validate
 from ...base.errors import DomainError, ShapeError
 from ...base.estimate import Estimate, Unit
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...composition import certified_curves
+from ...kernels._binomial_tail import DP, GAUSSIAN, LINES
 from ...sampling.statistics.intervals import estimate_around, most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
@@ -41,7 +43,6 @@ _LEVELS = np.r_[0.0, np.geomspace(1e-3, 100.0, 400)]  # epsilons of the lines ab
 # bound: proved - an exponential, a product and two differences of numbers up to 1
 _LINE_ERROR = 8 * UNIT_ROUNDOFF
 _MOST_KINKS = 1000  # ratios of probabilities of a discrete pair that get lines of their own
-_MOST_GRID = 2**20  # products of rows and lines that are formed at a time: 8 MiB
 
 
 def audit_epsilon(
@@ -251,7 +252,7 @@ def audit_p_value(
     if isinstance(outcomes, OneRun):
         result = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
     else:
-        result = repeated_runs.product_p_value(rows, _dp_rates)
+        result = repeated_runs.product_p_value(rows, (DP, e, d))
     answer = result[index].reshape(shape)
     return float(answer) if shape == () else answer
 
@@ -259,7 +260,7 @@ def audit_p_value(
 def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest epsilon that is excluded, of each row of counts and delta."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _epsilon_of_rates, error)
+        return _by_rates(form, rows, _epsilon_of_rates, lambda e, some: (DP, e, some[:, 4]), error)
     v, r, delta = rows[:, 0], rows[:, 1], rows[:, 3]
     wrong = most_rates(r - v, r, error)
     with np.errstate(divide="ignore"):
@@ -278,25 +279,27 @@ def _delta_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest delta that is excluded, of each row of counts and epsilon."""
     if form == "exact":
         return one_run.delta_of_level(rows, rows[:, 3], error)
-    return _by_rates(form, rows, _delta_of_rates, error)
+    return _by_rates(form, rows, _delta_of_rates, lambda d, some: (DP, some[:, 4], d), error)
 
 
 def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest mu that is excluded, of each row of counts."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _mu_of_rates, error)
+        return _by_rates(form, rows, _mu_of_rates, lambda mu, _: (GAUSSIAN, mu, mu), error)
 
     def excluded(mu: FloatArray) -> BoolArray:
-        return one_run.exceeds_level(rows, error, lambda x: special.ndtr(special.ndtri(x) - mu))
+        return one_run.exceeds_level(rows, error, lambda x: special.ndtr(scipy.special.ndtri(x) - mu))
 
-    return one_run.greatest_excluded(excluded, np.full(len(rows), _LARGEST_MU))
+    greatest = one_run.greatest_excluded(excluded, np.full(len(rows), _LARGEST_MU))
+    return np.maximum(greatest - _ROUNDING * (1.0 + greatest), 0.0)
 
 
-def _by_rates(form: str, rows: FloatArray, parameter: Any, error: float) -> FloatArray:
-    """The bounds of repeated runs, moved outward by the rounding of the parameter."""
-    test = repeated_runs.excluded_by_product if form == "product" else repeated_runs.excluded_by_two_bounds
+def _by_rates(form: str, rows: FloatArray, parameter: Any, claim: Any, error: float) -> FloatArray:
+    """The bounds of repeated runs; those of two bounds are moved outward by the rounding of the parameter."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        result = test(rows, parameter, error)
+        if form == "product":
+            return repeated_runs.excluded_by_product(rows, parameter, claim, error)
+        result = repeated_runs.excluded_by_two_bounds(rows, parameter, error)
     return np.maximum(result - _ROUNDING * (1.0 + np.abs(result)), 0.0)
 
 
@@ -319,16 +322,8 @@ def _delta_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows
 
 def _mu_of_rates(x: FloatArray, claimed: FloatArray, missed: FloatArray, rows: FloatArray) -> FloatArray:
     """The mu at which F(x) = claimed = 1 - missed."""
-    result = np.where(missed < 0.5, -special.ndtri(missed), special.ndtri(claimed)) - special.ndtri(x)
+    result = np.where(missed < 0.5, -scipy.special.ndtri(missed), scipy.special.ndtri(claimed)) - scipy.special.ndtri(x)
     return np.where(result > 0.0, result, 0.0)
-
-
-def _dp_rates(x: FloatArray, rows: FloatArray) -> FloatArray:
-    """F(x) of (epsilon, delta), with which rows end."""
-    epsilon, delta = rows[:, 4:6].T
-    with np.errstate(over="ignore", invalid="ignore"):
-        forward = np.where(x == 0.0, delta, delta + np.exp(epsilon) * x)
-    return np.asarray(np.clip(np.minimum(forward, 1.0 - np.exp(-epsilon) * (1.0 - delta - x)), 0.0, 1.0))
 
 
 def _lines_above(p: Any, q: Any, both_directions: bool) -> tuple[FloatArray, FloatArray]:
@@ -353,13 +348,7 @@ def _line_p_values(rows: FloatArray, epsilon: FloatArray, delta: FloatArray) -> 
     """p-values of the claim that F is below all lines, of each row of counts."""
     slopes = np.exp(epsilon)
     if rows.shape[1] == 4:
-        step = max(1, _MOST_GRID // slopes.size)
-
-        def curve(x: FloatArray, _: FloatArray) -> FloatArray:
-            parts = [x[i : i + step, None] * slopes + delta for i in range(0, len(x), step)]
-            return np.asarray(np.minimum(np.concatenate([part.min(axis=1) for part in parts]), 1.0))
-
-        return repeated_runs.product_p_value(rows, curve)
+        return repeated_runs.product_p_value(rows, (LINES, slopes, delta))
 
     def inverse(x: FloatArray) -> FloatArray:  # the rate of false guesses that each rate of true ones needs at least
         return np.asarray(np.maximum(((x[:, None] - delta) / slopes).max(axis=1), 0.0))

@@ -48,15 +48,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from ... import special
 from ...base.inverse import bisect
-from ...base.numerics import BoolArray, FloatArray
+from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
+from ...sampling.statistics.intervals import binomial_tails
 
 Inverse = Callable[[FloatArray], FloatArray]  # F^-1 of an array of true rates
 
-# bound: tested by auditing/test_lower_bounds - relative error of a p-value, for counts up to 1e7
-_P_VALUE_ERROR = 1e-8
+# bound: proved - docs/proofs/roundings.md, 13.28: roundings of q, of a p-value, and of a step of (3)
+_ROUNDINGS = 32 * UNIT_ROUNDOFF
 _HALVINGS = 48  # of a bracket of a parameter, and of the logarithm of a p-value
 # bound: none - mass that a step adds below which the rest is left out, which excludes less
 _NEGLIGIBLE = 1e-15
@@ -67,10 +68,10 @@ _BLOCK_CELLS = 2**20  # products of audits and counts that are formed at a time:
 def p_value(rows: FloatArray, epsilon: Any, delta: Any) -> FloatArray:
     """The bound (2) of each row (correct, guesses, canaries)."""
     v, r, m = rows[:, :3].T
-    tail, share = _tail(v, r, epsilon)
+    tail, below, share = _tail(v, r, epsilon)
     with np.errstate(invalid="ignore"):
-        bound = tail + m * delta * (1.0 - tail) * share
-    return np.where((v > 0) & (tail < 1.0), np.minimum(bound * (1.0 + _P_VALUE_ERROR), 1.0), 1.0)
+        bound = tail + np.where(delta > 0.0, m * delta * below * share, 0.0)
+    return np.where((v > 0) & (tail < 1.0), np.minimum(bound * (1.0 + _ROUNDINGS), 1.0), 1.0)
 
 
 def published_p_value(rows: FloatArray, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
@@ -80,31 +81,31 @@ def published_p_value(rows: FloatArray, epsilon: FloatArray, delta: FloatArray) 
         if v == 0:
             answer[k] = 1.0
             continue
-        q, most = special.expit(epsilon[k]), 0.0
-        below = special.bdtr(v - 1.0, int(r), q)
+        at, most = _tails(v, r, epsilon[k]), 0.0
         for start in range(1, int(v) + 1, _BLOCK_CELLS):
             i = np.arange(start, min(start + _BLOCK_CELLS, int(v) + 1), dtype=np.float64)
-            remainder = np.where(i < v, special.bdtr(np.maximum(v - i - 1.0, 0.0), int(r), q), 0.0)
-            most = max(most, float(((below - remainder) / i).max()))
-        answer[k] = min(1.0, float(_tail(np.array(v), np.array(r), epsilon[k])[0]) + 2.0 * m * delta[k] * most)
+            inside = _tails(v - i, r, epsilon[k])[0] - at[1] + r * _ROUNDINGS * at[0]
+            most = max(most, float((inside / i).max()))
+        answer[k] = min(1.0, float(at[0] + 2.0 * m * delta[k] * most) * (1.0 + _ROUNDINGS))
     return answer
 
 
 def delta_of_level(rows: FloatArray, epsilon: Any, error: float) -> FloatArray:
     """The least delta for which (2) is at least ``error``, of each row; 0 where it is for every delta."""
     v, r, m = rows[:, :3].T
-    tail, share = _tail(v, r, epsilon)
+    tail, below, share = _tail(v, r, epsilon)
     with np.errstate(divide="ignore", invalid="ignore"):
-        delta = (error * (1.0 - _P_VALUE_ERROR) - tail) / (m * (1.0 - tail) * share)
+        delta = (error * (1.0 - _ROUNDINGS) - tail) / (m * below * share) * (1.0 - _ROUNDINGS)
     return np.where((v > 0) & (delta > 0.0), np.minimum(delta, 1.0), 0.0)
 
 
 def exceeds_level(rows: FloatArray, error: Any, inverse: Inverse) -> BoolArray:
     """Whether (3), begun with the mass ``error`` of each row, comes to more than 1."""
     v, r, m = rows[:, :3].T
-    x, y, c = v * error, (r - v) * error, v.copy()
+    start = error * (1.0 - (v + 8.0) * _ROUNDINGS)
+    x, y, c = v * start, (r - v) * start, v.copy()
     while True:
-        excess = x + y > r * (1.0 + _P_VALUE_ERROR)
+        excess = x + y > r
         needed = m * inverse(np.minimum(x / m, 1.0))
         more = np.where((c >= 1.0) & ~excess, np.maximum(needed - y, 0.0), 0.0)
         if not (more > _NEGLIGIBLE * r).any():
@@ -130,17 +131,15 @@ def greatest_excluded(excluded: Callable[[FloatArray], BoolArray], high: FloatAr
     return bisect(lambda parameter: ~excluded(parameter), np.zeros_like(high), high, _HALVINGS)[0]
 
 
-def _tail(v: FloatArray, r: FloatArray, epsilon: Any) -> tuple[FloatArray, FloatArray]:
-    """B = P(Bin(r, q) >= v), and B / (v b(v)), for v of at least 1."""
-    inner = np.clip(v, 1.0, None)
-    tail = special.betainc(inner, r - inner + 1.0, special.expit(epsilon))
-    log_q = -np.log1p(np.exp(-np.abs(epsilon))) + np.minimum(epsilon, 0.0)
-    log_mass = (
-        special.gammaln(r + 1.0) - special.gammaln(inner) - special.gammaln(r - inner + 1.0)
-        + inner * log_q + (r - inner) * (log_q - epsilon)
-    )  # of v b(v)
-    far = log_mass < _LEAST_LOG  # b falls at least geometrically beyond v: B / b(v) <= 1 / (1 - b(v + 1) / b(v))
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        ratio = (r - inner) / (inner + 1.0) * np.exp(epsilon)
-        share = np.where(far, np.where(ratio < 1.0, 1.0 / (inner * (1.0 - ratio)), np.inf), tail / np.exp(log_mass))
-    return tail, share
+def _tail(v: FloatArray, r: FloatArray, epsilon: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """B = P(Bin(r, q) >= v), 1 - B and B / (v b(v)) from above."""
+    upper, lower, share = _tails(v, r, epsilon)
+    return upper, (1.0 - lower) * (1.0 + r * _ROUNDINGS), share
+
+
+def _tails(v: Any, r: Any, epsilon: Any) -> FloatArray:
+    """``binomial_tails`` at a rate that is above q by a few roundings of it and of 1 - q."""
+    small = special.exp(-np.abs(epsilon)) / (1.0 + special.exp(-np.abs(epsilon)))
+    small = small * (1.0 + np.where(epsilon > 0.0, -0.5, 0.5) * _ROUNDINGS)
+    q, other = np.where(epsilon > 0.0, 1.0 - small, small), np.where(epsilon > 0.0, small, 1.0 - small)
+    return binomial_tails(v, r, q, other)

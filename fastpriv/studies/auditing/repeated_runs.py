@@ -36,15 +36,19 @@ import numpy as np
 from scipy import special
 
 from ...base.numerics import FloatArray
-from ...sampling.statistics.intervals import least_rates, most_rates
+from ...base.parallel import blocks
+from ...kernels import _binomial_tail
+from ...sampling.statistics.intervals import binomial_tails, least_rates, most_rates
 
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
+Claim = tuple[int, Any, Any]  # a kind of ``_binomial_tail``, and epsilon and delta, or mu twice, or slopes and heights
+ClaimOf = Callable[[FloatArray, FloatArray], Claim]  # of a parameter and rows
 
-# bound: tested by auditing/test_lower_bounds - of a p-value, the rounding of two tails of beta distributions
-_P_VALUE_ERROR = 1e-9
 _SECTION = (math.sqrt(5.0) - 1.0) / 2.0  # the golden ratio, by which each section shortens an interval
 _SECTIONS = 48  # golden sections: the interval that is left is 1e-10 of the first one
-_BLOCK = 2**13  # audits that are computed at a time: a call of a beta quantile then lasts 20 ms
+_PIECE = 2**9  # audits of one call of the kernel
+# bound: none - by how much a parameter is lowered before it is proved to be excluded, and how often
+_MARGIN, _TRIES = 1e-11, 16
 
 
 def excluded_by_two_bounds(rows: FloatArray, theta: Parameter, error: float) -> FloatArray:
@@ -54,48 +58,45 @@ def excluded_by_two_bounds(rows: FloatArray, theta: Parameter, error: float) -> 
     return theta(most_rates(fp, n0, error / 2.0), _complement(missed, tp, n1, error / 2.0), missed, rows)
 
 
-def excluded_by_product(rows: FloatArray, theta: Parameter, error: float) -> FloatArray:
-    """The least parameter that is not excluded by the product of two p-values, of each row (tp, n1, fp, n0, ...)."""
-    critical = math.exp(1.0 + float(special.lambertw(-error / math.e, -1).real)) * (1.0 - _P_VALUE_ERROR)
+def excluded_by_product(rows: FloatArray, theta: Parameter, claim: ClaimOf, error: float) -> FloatArray:
+    """Parameters that the product of two p-values excludes, as large as may be, of each row (tp, n1, fp, n0, ...)."""
+    critical = math.exp(1.0 + float(special.lambertw(-error / math.e, -1).real))
+    while critical * (1.0 - math.log(critical)) > error * (1.0 - _MARGIN):
+        critical *= 1.0 - _MARGIN
+    tp, n1, fp, n0 = rows[:, :4].T
 
-    def block(part: FloatArray) -> FloatArray:
-        tp, n1, fp, n0 = part[:, :4].T
+    def parameter(x: FloatArray, beside: FloatArray) -> FloatArray:
+        """theta(x, L(beside))."""
+        level = np.minimum(critical / np.maximum(binomial_tails(n0 - fp, n0, 1.0 - beside, beside)[0], critical), 1.0)
+        missed = most_rates(n1 - tp, n1, level)
+        return theta(x, _complement(missed, tp, n1, level), missed, rows)
 
-        def parameter(x: FloatArray, beside: FloatArray) -> FloatArray:
-            """theta(x, L(beside))."""
-            level = np.minimum(critical / np.maximum(_low_count(fp, n0, beside), critical), 1.0)
-            missed = most_rates(n1 - tp, n1, level)
-            return theta(x, _complement(missed, tp, n1, level), missed, part)
-
-        x1, x2 = _section(np.zeros(len(part)), most_rates(fp, n0, critical), lambda x: parameter(x, x))
-        return parameter(x2, x1)
-
-    return _in_blocks(block, rows)
-
-
-def product_p_value(rows: FloatArray, claim: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-    """Upper bounds of the p-value of the claim p1 <= claim(p0, rows), of each row (tp, n1, fp, n0, ...)."""
-
-    def block(part: FloatArray) -> FloatArray:
-        tp, n1, fp, n0 = part[:, :4].T
-
-        def high(x: FloatArray) -> FloatArray:
-            return _high_count(tp, n1, claim(x, part))
-
-        def cost(x: FloatArray) -> FloatArray:
-            return np.asarray(-np.log(_low_count(fp, n0, x)) - np.log(high(x)))
-
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x1, x2 = _section(np.zeros(len(part)), np.ones(len(part)), cost, lambda x: high(x) == 0.0)
-            product = np.minimum(_low_count(fp, n0, x1) * high(x2) * (1.0 + _P_VALUE_ERROR), 1.0)
-            result = np.where(product > 0.0, product * (1.0 - np.log(product)), 0.0)
-        return np.minimum(result, 1.0)
-
-    return _in_blocks(block, rows)
+    x1, x2 = _section(np.zeros(len(rows)), most_rates(fp, n0, critical), lambda x: parameter(x, x))
+    lowered, proved = parameter(x2, x1), np.zeros(len(rows), dtype=bool)
+    for step in _MARGIN * 4.0 ** np.arange(_TRIES):
+        lowered = np.where(proved, lowered, np.maximum(lowered - step * (1.0 + lowered), 0.0))
+        largest = _greatest_product(rows, claim(lowered, rows), np.stack([x1, x2], axis=1))
+        proved |= (lowered == 0.0) | (largest <= math.log(critical) - _MARGIN)
+        if proved.all():
+            break
+    return np.where(proved, lowered, 0.0)
 
 
-def _in_blocks(block: Callable[[FloatArray], FloatArray], rows: FloatArray) -> FloatArray:
-    return np.concatenate([block(rows[start : start + _BLOCK]) for start in range(0, len(rows), _BLOCK)])
+def product_p_value(rows: FloatArray, claim: Claim) -> FloatArray:
+    """Upper bounds of the p-value of the claim p1 <= F(p0), of each row (tp, n1, fp, n0, ...)."""
+    largest = np.minimum(_greatest_product(rows, claim, np.zeros((len(rows), 2))) + _MARGIN, 0.0)
+    with np.errstate(invalid="ignore"):
+        return np.where(largest > -np.inf, np.minimum(np.exp(largest) * (1.0 - largest), 1.0), 0.0)
+
+
+def _greatest_product(rows: FloatArray, claim: Claim, around: FloatArray) -> FloatArray:
+    """Upper bounds of log u0(x) u1(F(x)) for all x, largest ``around`` these x: docs/proofs/roundings.md, 13.27."""
+    (kind, *parameters), out = claim, np.empty(len(rows))
+    numbers, shared = [np.ascontiguousarray(x) for x in (rows, *parameters)], kind == _binomial_tail.LINES
+    for part in blocks(len(rows), _PIECE):
+        counts, first, second = (x if shared and i else x[part] for i, x in enumerate(numbers))
+        _binomial_tail.greatest_products(counts, kind, first, second, around[part], out[part])
+    return out
 
 
 def _complement(missed: FloatArray, tp: FloatArray, n1: FloatArray, error: Any) -> FloatArray:
@@ -104,29 +105,12 @@ def _complement(missed: FloatArray, tp: FloatArray, n1: FloatArray, error: Any) 
     return np.where(small, least_rates(tp, n1, np.where(small, error, 0.5)), 1.0 - missed)
 
 
-def _low_count(hits: FloatArray, trials: FloatArray, rate: FloatArray) -> FloatArray:
-    """P(Bin(trials, rate) <= hits)."""
-    inner = np.clip(trials - hits, 1.0, None)
-    return np.where(hits < trials, special.betaincc(hits + 1.0, inner, np.clip(rate, 0.0, 1.0)), 1.0)
-
-
-def _high_count(hits: FloatArray, trials: FloatArray, rate: FloatArray) -> FloatArray:
-    """P(Bin(trials, rate) >= hits)."""
-    inner = np.clip(hits, 1.0, None)
-    return np.where(hits > 0, special.betainc(inner, trials - inner + 1.0, np.clip(rate, 0.0, 1.0)), 1.0)
-
-
-def _section(
-    low: FloatArray, high: FloatArray, cost: Callable[[FloatArray], Any],
-    rising: Callable[[FloatArray], Any] | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Intervals that hold the minimum of a quasi-convex function; ``rising``: whether an infinity is left of it."""
+def _section(low: FloatArray, high: FloatArray, cost: Callable[[FloatArray], Any]) -> tuple[FloatArray, FloatArray]:
+    """Intervals that hold the minimum of a quasi-convex function."""
     inner = np.stack([high - _SECTION * (high - low), low + _SECTION * (high - low)])
     costs = np.stack([cost(inner[0]), cost(inner[1])])
     for _ in range(_SECTIONS):
         right = costs[0] > costs[1]
-        if rising is not None and np.isinf(costs[1]).any():
-            right = np.where(np.isinf(costs).all(axis=0), rising(inner[1]), right)
         low, high = np.where(right, inner[0], low), np.where(right, high, inner[1])
         new = np.where(right, low + _SECTION * (high - low), high - _SECTION * (high - low))
         result = cost(new)

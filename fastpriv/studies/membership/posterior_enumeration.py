@@ -25,7 +25,7 @@ reference|, as the derivative in delta(b) is -p(b) (log p(b) + H), by (5 u + rho
 the mean of x^2 is at most (K log 2 + 2)^2, and by the roundings of the sums.
 """
 
-# bounds: tested by membership/test_posterior - roundings counted at the head and at each term, to first order
+# bounds: proved - docs/proofs/posteriors.md, 10.8: roundings counted at the head and at each term
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def enumerate_subsets(
     people = log_odds.size
     padded = max(people, _LEAST_PEOPLE)
     odds = np.concatenate([log_odds, np.full(padded - people, _NEVER)])
-    weights, constant, weights_error = _normalised(size_weights, terms)
+    weights, constants, weights_error = _normalised(size_weights, terms)
     weights = np.concatenate([weights, np.full(padded - people, _NEVER)])
     order = np.arange(padded)
     low = _low(padded, terms)
@@ -137,7 +137,7 @@ def enumerate_subsets(
         sides = np.where(sweep.far[:, None, None], other.sides[np.argsort(order)], sides)
     sides = sides[:people]
     # what is relative to terms, none of which exceeds reference and exponent less the prior
-    relative = 1.01 * max(item.relative for item in built)
+    relative = 1.01 * max(item.relative for item in built) + 2.0**-77  # of second parts of products, beside all terms
     prior_size = float(np.sum(np.abs(log_odds)))
     prior_size += float(np.max(np.abs(weights), where=weights > _IMPOSSIBLE, initial=0.0))
     tau += relative * (abs(reference) + prior_size + people * LOG_2 + 1.0)
@@ -152,10 +152,10 @@ def enumerate_subsets(
     error = np.where(never.any(axis=1), 0.0, error)
     log_mass = float(special.log(sweep.mass))
     mean = -sweep.moment / sweep.mass
-    evidence = math.fsum([sweep.most, log_mass, reference, constant])
+    evidence = math.fsum([sweep.most, log_mass, reference, *constants])
     at_most = tau + relative * abs(sweep.most)
     evidence_error = 1.01 * (at_most + roundings) + 4 * UNIT_ROUNDOFF * (
-        abs(evidence) + abs(constant) + abs(reference) + abs(sweep.most)
+        abs(evidence) + 4.0 * float(np.sum(np.abs(constants))) + abs(reference) + abs(sweep.most)
     )
     entropy = max(log_mass + mean, 0.0)
     most = people * LOG_2 * (1 + 4 * UNIT_ROUNDOFF)
@@ -175,11 +175,11 @@ def _low(people: int, terms: Sequence[LikelihoodTerm]) -> int:
     return max(min(low, (_TABLE_SIZE // attributes).bit_length() - 1), 3)
 
 
-def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tuple[FloatArray, float, float]:
-    """Weights of sizes with the normalisers of the noise, what is common to all sizes, and the error of both."""
+def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tuple[FloatArray, list[float], float]:
+    """Weights of sizes with the normalisers of the noise, what is common to all sizes, and the error of the first."""
     people = size_weights.size - 1
     weights = np.where(np.isneginf(size_weights), _NEVER, size_weights)
-    constants, error = [], 0.0
+    constants, error = [0.0], 0.0
     for term in terms:
         if term.kind not in ("gaussian", "laplace", "linfinity"):
             continue
@@ -190,10 +190,10 @@ def _normalised(size_weights: FloatArray, terms: Sequence[LikelihoodTerm]) -> tu
         constants += [-common, -float(logs[0])]
         weights[1:] -= logs - logs[0]
         size = common + float(np.max(np.abs(logs)))
-        error += (8 if np.any(logs != logs[0]) else 0) * UNIT_ROUNDOFF * size
+        error += (8 + 2 * len(terms) if np.any(logs != logs[0]) else 0) * UNIT_ROUNDOFF * size
     finite = weights[weights > _IMPOSSIBLE]
     error += UNIT_ROUNDOFF * (len(terms) + 2) * float(np.max(np.abs(finite), initial=0.0))
-    return weights[: people + 1], math.fsum(constants), error
+    return weights[: people + 1], constants, error
 
 
 def _built(term: LikelihoodTerm, order: Any, padded: int, low: int) -> _Built:
@@ -213,12 +213,12 @@ def _quadratic(term: LikelihoodTerm, people: FloatArray, scale: FloatArray, low:
 
     With r = r1 + r2, r1 so short that all sums of it are exact, <r, r> by exact sums, and the number of attributes
     that k and l share, every entry is a sum in two doubles: relative to m (max |r| + 1)^2 it is wrong by at most
-    m 2^-100. The parts on the grid are exact in all sums; the rest, below half a unit of the grid in each entry, is
-    summed with at most 2 K + 10 roundings.
+    (1 + m / 64) m 2^-98. The parts on the grid are exact in all sums; the rest, below half a unit of it in each entry,
+    is summed with at most 2 K + 10 roundings.
     """
     padded, m = people.shape
     high1, high2 = _inner_products(people, term.released)
-    error = m * m * (float(np.max(np.abs(term.released))) + 1.0) ** 2 * 2.0**-98
+    error = m * m * (float(np.max(np.abs(term.released))) + 1.0) ** 2 * (1.0 + m / 64) * 2.0**-98
     total = float(np.sum(np.abs(high1))) * (1 + 1e-12) + 1e-290
     grid = 2.0 ** (math.frexp(total)[1] - 51)
     first = np.rint(high1 / grid) * grid
@@ -312,8 +312,8 @@ def _censored(people: FloatArray, scale: FloatArray, low: int) -> _Built:
     index = np.ascontiguousarray(carriers + sizes * np.int32(padded + 1))
     arrays = {"kind": "censored", "vectors": np.ascontiguousarray(people[low:]), "table": table, "index": index}
     # Of t = log Phi(-z), z^2 <= 2 |t|, an argument wrong by 3 u costs 3 u (z^2 + z) <= 3 u (3 |t| + 1), the function
-    # 8 u |t|; |t| is at least log 2. A sum of m has m more roundings.
-    return _Built(arrays, 0.0, 0.0, (22.0 + m) * UNIT_ROUNDOFF)
+    # 17 u |t|; |t| is at least log 2. A sum of m has m more roundings.
+    return _Built(arrays, 0.0, 0.0, (32.0 + m) * UNIT_ROUNDOFF)
 
 
 def _sweep(

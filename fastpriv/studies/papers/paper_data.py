@@ -32,8 +32,11 @@ from .texts import texts_of
 _EPSILON = np.array([float(f"{10.0 ** (k / 40):.3g}") for k in range(-80, 41)])  # 0.01 to 10, round numbers
 _VARIANCE = np.array([float(f"{10.0 ** (k / 20):.3g}") for k in range(-26, 47)])  # 0.0501 to 200, round numbers
 _INTEGRAL_RTOL = 1e-5  # tolerance of the integrals of figure 4; their values are more accurate
-# bound: tested by surfaces/test_paper_figures - rounding of the sums in a figure's bounds
-_ROUNDING = 1e-15  # of sqrt(d) and sqrt(sigma^2), relative
+# bound: proved - docs/proofs/roundings.md, 13.29: rounding of sqrt(d) and sqrt(sigma^2), and of an entropy
+_ROUNDING = 1e-15
+# bound: proved - docs/proofs/roundings.md, 13.29: what the rounding of sqrt(sigma^2) does to integrals of LIP curves,
+#    relative to 1 and to them
+_SLACK = 1e-11
 _CurveParts = tuple[Any, ...]  # name, estimate, and setting and axes where there are some, of a ``PaperCurve``
 _NUMBER_COLUMNS = ("value", "lower", "upper", "kind", "unit", "method")  # last columns of the table of every figure
 
@@ -199,8 +202,8 @@ def _figure4() -> list[_CurveParts]:
     mechanisms = [GaussianMechanism(s) for s in sigma.tolist()]
     integral: dict[str, Any] = {"rtol": _INTEGRAL_RTOL, "unit": "bits"}
     lip_curves = [conversions.LipCurve(prior, m) for m in mechanisms]
-    bound = _with_rounding([conversions.cd_lmip_from_lip_curve(curve, **integral) for curve in lip_curves])
-    both = _with_rounding([conversions.cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms])
+    bound = _with_rounding([conversions.cd_lmip_from_lip_curve(c, **integral) for c in lip_curves], _SLACK)
+    both = _with_rounding([conversions.cd_lmip_from_hockey_sticks(prior, m, **integral) for m in mechanisms], _SLACK)
     optimum = _with_rounding([cd_lmip(prior, m).to("bits") for m in mechanisms])
     marked = sigma_from_cd_lmip(0.1, prior, unit="bits")
     there = GaussianMechanism(marked.value)
@@ -235,10 +238,11 @@ def _over_sigma_bracket(sigma: Estimate, quantity: Callable[[float], Estimate]) 
     )
 
 
-def _with_rounding(e: Estimate | list[Estimate]) -> Estimate:
+def _with_rounding(e: Estimate | list[Estimate], slack: float = 0.0) -> Estimate:
     """Widen the bounds by the rounding of sqrt(d) and of sqrt(sigma^2); a list becomes one curve first."""
     e = stacked(e, (len(e),)) if isinstance(e, list) else e
-    lower, upper = e.lower * (1.0 - 4.0 * _ROUNDING), e.upper * (1.0 + 4.0 * _ROUNDING)
+    lower = np.maximum(e.lower * (1.0 - 4.0 * _ROUNDING - slack) - slack, 0.0)
+    upper = e.upper * (1.0 + 4.0 * _ROUNDING + slack) + slack
     return Estimate(e.value, lower, upper, kind=e.kind, unit=e.unit, method=e.method)
 
 
