@@ -413,7 +413,7 @@ class Channel(AnyChannel):
         largest, error = max(finite, default=(0.0, 0.0))
         rounding = (error / largest if largest > _SMALL_RATIO else 0.0) + 4 * UNIT_ROUNDOFF
         error = max((error - rounding * x for x, error in finite), default=0.0)
-        return types.ExtremeLogRatios(*ratios, rounding=rounding, error=max(0.0, error))
+        return types.ExtremeLogRatios(*ratios, rounding, max(0.0, error))
 
     def column(self, output: ArrayLike) -> RealArray:
         """Log likelihoods of one release under every secret, shape (inputs,), float64."""
