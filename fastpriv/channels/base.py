@@ -408,12 +408,12 @@ class Channel(AnyChannel):
         numbers = _channel_quantities.of_channel(self.cells, prior, 0.0, math.inf, 15) if self._plain else None
         if numbers is None:  # logarithms, a mapped file, or a column that has to be scaled
             return super()._extreme_log_ratios(prior)
-        ratios = numbers[:12:3]  # LDP over all secrets, over the support, both sides of MBP
+        ldp, support, plus, minus = ratios = numbers[:12:3]
         finite = [(x, upper - x) for x, upper in zip(ratios, numbers[2:12:3], strict=True) if x < math.inf]
         largest, error = max(finite, default=(0.0, 0.0))
         rounding = (error / largest if largest > _SMALL_RATIO else 0.0) + 4 * UNIT_ROUNDOFF
         error = max((error - rounding * x for x, error in finite), default=0.0)
-        return types.ExtremeLogRatios(*ratios, rounding, max(0.0, error))
+        return types.ExtremeLogRatios(ldp, support, plus, minus, rounding, max(0.0, error))
 
     def column(self, output: ArrayLike) -> RealArray:
         """Log likelihoods of one release under every secret, shape (inputs,), float64."""
