@@ -2,7 +2,9 @@
 
 A suite that was started in the background ignores interrupts, and so would the processes that tests interrupt. Every
 test starts with the same number of digits in mpmath (``MPMATH_DIGITS`` of its module, or 60) and in ball arithmetic,
-whatever the tests before it have set. With FASTPRIV_SKIPS=listed in the environment, as ``.ci/run`` sets it, a run
+whatever the tests before it have set. Where pytest-run-parallel runs a test in several threads
+(``--parallel-threads``), each thread has its own digits of mpmath, and the bits of balls, which all threads share, only
+grow; ``thread_unsafe`` marks tests that threads cannot share. With FASTPRIV_SKIPS=listed in the environment, as ``.ci/run`` sets it, a run
 fails if a test was skipped for a reason that is not one of LISTED_SKIPS.
 """
 
@@ -11,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import threading
 
 import flint
 import mpmath
@@ -48,9 +51,56 @@ def pytest_collection_finish():
     gc.freeze()  # nor are they looked through while tests run
 
 
+class _DigitsOfThread(threading.local):
+    """What mpmath keeps in a list of bits and rounding, and in two attributes; each thread begins as its test does."""
+
+    def __init__(self):
+        self.dps, self.pair = DIGITS_OF_TEST[0], [mpmath.libmp.dps_to_prec(DIGITS_OF_TEST[0]), "n"]
+
+    def __iter__(self):
+        return iter(self.pair)
+
+    def __getitem__(self, index):
+        return self.pair[index]
+
+    def __setitem__(self, index, value):
+        self.pair[index] = value
+
+
+class _GrowingBits:
+    """The context of python-flint, whose precision is only raised."""
+
+    @property
+    def prec(self):
+        return _flint_context.prec
+
+    @prec.setter
+    def prec(self, bits):
+        _flint_context.prec = max(bits, _flint_context.prec)
+
+    def __getattr__(self, name):
+        return getattr(_flint_context, name)
+
+
+DIGITS_OF_TEST = [DIGITS]
+_flint_context = flint.ctx
+
+
+def pytest_configure(config):
+    if int(config.getoption("parallel_threads", None) or 1) > 1:
+        pair, kind = _DigitsOfThread(), type(mpmath.mp)
+        kind._dps = property(lambda context: pair.dps, lambda context, digits: setattr(pair, "dps", digits))
+        kind._prec = property(lambda context: pair[0], lambda context, bits: None)  # the list has it too
+        mpmath.mp._prec_rounding = pair
+        for number in (mpmath.mp.mpf, mpmath.mp.mpc, mpmath.mp.constant):
+            number._ctxdata[2] = pair
+        flint.ctx = _GrowingBits()
+
+
 @pytest.fixture(autouse=True)
 def _digits_of_every_test(request):
-    mpmath.mp.dps, flint.ctx.prec = getattr(request.module, "MPMATH_DIGITS", DIGITS), BITS
+    DIGITS_OF_TEST[0] = getattr(request.module, "MPMATH_DIGITS", DIGITS)
+    mpmath.mp.dps, _flint_context.prec = DIGITS_OF_TEST[0], BITS
 
 
 @pytest.fixture(autouse=True)

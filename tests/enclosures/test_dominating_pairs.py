@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from mpmath import mp, mpf
 
 from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose
 from fastpriv.composition import Composition, PrivacyLossDistribution, RandomAllocation
+from fastpriv.pairs.log_bounds import LogBounds
 from fastpriv.pairs.protocol import BoundingPairs, DominatingPair
+from fastpriv.pairs.sampled_curves import PairBase, SampledCurve
 
 LEVELS = np.array([0.0, 0.3, 2.0])
 KINDS = {
@@ -77,3 +80,20 @@ def test_bounds_hold_for_vectors_divided_by_sums_that_round_to_1(distance):
             first, second = (mpf(side[0].numerator) / side[0].denominator for side in masses)
             truth = first - mp.exp(mpf(epsilon)) * second  # the other outcome has a negative loss
         assert bounds.lower <= truth <= bounds.upper
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-3])
+def test_each_end_of_a_curve_on_samples_comes_from_the_same_end_of_its_pair(error):
+    """Brackets of pairs are mostly narrow, so that a wrong end would hardly be seen; this pair has a wide one."""
+    pair = SimpleNamespace(
+        mixtures=(), p_relative_error=error, q_relative_error=error,
+        log_delta=lambda epsilon: LogBounds.of_bounds(-3.0 - epsilon, -1.0 - epsilon, {}, ""),
+    )
+    base = PairBase(pair)
+    lower, upper = base(np.array([1.0]), np.array([2.0]))
+    assert -5.0 - 6.0 * error <= lower <= -5.0 - 2.9 * error
+    assert -2.0 + 2.9 * error <= upper <= -2.0 + 6.0 * error
+    assert base.upper(np.array([1.0])) == upper
+    lower, upper = SampledCurve(((-1.0, -0.5),), (base,), (0.25, 0.5))(np.array([1.0]))
+    assert lower <= -4.0 - math.log(4.0 * math.e - 3.0) + 1e-15 - 2.9 * error
+    assert upper >= -1.5 - math.log(2.0 * math.e - 1.0) - 1e-15 + 2.9 * error
