@@ -311,3 +311,15 @@ def test_closed_forms_at_any_size():
     assert rare.cd_lmip.value == pytest.approx(0.368064207168e-12, rel=1e-9)
     assert rare.bayes_vulnerability.value == pytest.approx(1.4e-12)
     assert rare.map_secrets is None
+
+
+def test_rows_between_those_of_positive_probability_are_left_out():
+    """A row of probability 0 has the largest divergences; it lies between rows that count, after them, or before."""
+    kept, other = [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.375, 0.5, 0.125]], [0.0, 0.0, 1.0]
+    plain = notions.ldp_delta(None, kept, [0.0, 0.5])
+    for index in range(4):
+        cells, prior = np.insert(kept, index, other, axis=0), np.insert([0.5, 0.25, 0.25], index, 0.0)
+        for channel in (cells, SparseChannel(csr_array(cells))):
+            found = notions.ldp_delta(prior, channel, [0.0, 0.5], on_support=True)
+            assert found.value.tolist() == plain.value.tolist()
+            assert (found.upper <= plain.upper + 1e-14).all()
