@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from fastpriv import GaussianMechanism, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, compose
+from fastpriv import (
+    GaussianMechanism, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, RandomizedResponse, compose,
+)
 from fastpriv.composition import Composition, PrivacyLossDistribution, RandomAllocation
+from fastpriv.mechanisms import GeometricMechanism
+from fastpriv.pairs import Poisson, PoissonSampled, Selected
 from fastpriv.pairs.log_bounds import LogBounds
 from fastpriv.pairs.protocol import BoundingPairs, DominatingPair
 from fastpriv.pairs.sampled_curves import PairBase, SampledCurve
@@ -97,3 +101,46 @@ def test_each_end_of_a_curve_on_samples_comes_from_the_same_end_of_its_pair(erro
     lower, upper = SampledCurve(((-1.0, -0.5),), (base,), (0.25, 0.5))(np.array([1.0]))
     assert lower <= -4.0 - math.log(4.0 * math.e - 3.0) + 1e-15 - 2.9 * error
     assert upper >= -1.5 - math.log(2.0 * math.e - 1.0) - 1e-15 + 2.9 * error
+
+
+def _geometric(epsilon, weights):
+    """Geometric noise, clamped to -1, 0, 1, around these with weights; around 0 and 1 alone it is a randomised response."""
+    far = mp.exp(-mpf(epsilon))
+    rows = [[1 / (1 + far), far * (1 - far) / (1 + far), far**2 / (1 + far)],
+            [far / (1 + far), (1 - far) / (1 + far), far / (1 + far)]]
+    return [sum(w * row[i] for w, row in zip(weights, (*rows, rows[0][::-1]), strict=True)) for i in range(3)]
+
+
+def _selected(runs, p):
+    """The better of two outcomes of these probabilities, the other one, none."""
+    first = mp.exp(-runs * p[0])
+    return 1 - first, first * -mp.expm1(-runs * p[1]), mp.exp(-mpf(runs))
+
+
+UNEQUAL = (0.75, 0.25), (2.0**-7, 1 - 2.0**-7)
+LOST = [
+    item for e in (800.0, 20000.0) for item in (
+        (RandomizedResponse(2, e), _geometric(e, (0, 1, 0)), _geometric(e, (0, 0, 1))),
+        (PoissonSampled(GeometricMechanism(2, e), 1.0), _geometric(e, (0, 0, 1)), _geometric(e, (0, 1, 0))),
+        (PoissonSampled(GeometricMechanism(2, e), 0.25), _geometric(e, (0, 0.75, 0.25)), _geometric(e, (0, 1, 0))),
+        (PoissonSampled(GeometricMechanism(2, e), 0.25, "replace_one"), _geometric(e, (0, 0.75, 0.25)),
+         _geometric(e, (0.25, 0.75, 0))),
+    )
+] + [
+    *((Selected(sides, Poisson(18000.0), order=[1.0, 0.0]), *(_selected(18000, side) for side in sides))
+      for sides in (UNEQUAL, UNEQUAL[::-1])),
+]
+
+
+@pytest.mark.parametrize(("steps", "p", "q"), LOST)
+def test_probabilities_below_all_doubles_hold_in_both_orders(steps, p, q):
+    """Losses of 700 and more: what a double does not hold was kept in one order alone, or taken for an infinite loss."""
+    found = compose(steps)
+    for direction, (a, b) in {"forward": (p, q), "backward": (q, p)}.items():
+        for level in (0.5, 100.0, 750.0, 795.0, 10000.0, 20001.0):
+            truth = sum(max(x - mp.exp(level) * y, 0) for x, y in zip(a, b, strict=True))
+            bounds = found.log_delta(level, direction=direction)
+            assert bounds.lower <= (mp.log(truth) if truth else -mp.inf) <= bounds.upper, (level, direction)
+        largest = max(mp.log(x / y) for x, y in zip(a, b, strict=True))
+        exact = found.epsilon(0.0, direction=direction)
+        assert exact.lower <= max(largest, 0) <= exact.upper, direction
