@@ -16,6 +16,7 @@ from fastpriv.composition import Composition, PrivacyLossDistribution, RandomAll
 from fastpriv.mechanisms import GeometricMechanism
 from fastpriv.pairs import Poisson, PoissonSampled, Selected
 from fastpriv.pairs.log_bounds import LogBounds
+from fastpriv.pairs.mixture_pairs import MixturePair
 from fastpriv.pairs.protocol import BoundingPairs, DominatingPair
 from fastpriv.pairs.sampled_curves import PairBase, SampledCurve
 
@@ -144,3 +145,14 @@ def test_probabilities_below_all_doubles_hold_in_both_orders(steps, p, q):
         largest = max(mp.log(x / y) for x, y in zip(a, b, strict=True))
         exact = found.epsilon(0.0, direction=direction)
         assert exact.lower <= max(largest, 0) <= exact.upper, direction
+
+
+@pytest.mark.parametrize(("weights", "means", "sigmas"), [
+    ([0.75, 0.25], [0.0, 1.0], [1.0, 1.5]), ([0.75, 0.25], [-1.0, 1.0], 1.0), ([0.75, 0.25], [0.0, 0.0], 1.0),
+])
+def test_what_looks_like_a_sampled_gaussian_mechanism_is_none(weights, means, sigmas):
+    """Its kernel takes one sigma, one mean of the other side, and one that differs."""
+    base = GaussianMixture.single(0.0, 1.0)
+    sampled = MixturePair(GaussianMixture([0.75, 0.25], [0.0, 1.0], 1.0), base, 1)
+    assert sampled.sampled_gaussian is not None
+    assert MixturePair(GaussianMixture(weights, means, sigmas), base, 1).sampled_gaussian is None

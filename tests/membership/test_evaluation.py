@@ -157,3 +157,14 @@ def test_frame():
 def test_what_is_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_the_band_at_infinite_scores():
+    """At the threshold inf the band has to hold the share of infinite scores, here half of the members."""
+    rng = np.random.default_rng(0)
+    scores, membership = rng.normal(size=(400, 10)), rng.random((400, 10)) < 0.5
+    scores[membership & (rng.random((400, 10)) < 0.5)] = np.inf
+    curve = roc_curve(scores, membership)
+    assert curve.thresholds[:2].tolist() == [np.inf, np.inf]
+    assert curve.tpr.lower[1] <= 0.5 <= curve.tpr.upper[0] <= 0.6
+    assert curve.fpr.upper[0] <= 0.1
