@@ -3,10 +3,10 @@
 A suite that was started in the background ignores interrupts, and so would the processes that tests interrupt. Every
 test starts with the same number of digits in mpmath (``MPMATH_DIGITS`` of its module, or 60) and in ball arithmetic,
 whatever the tests before it have set. Where pytest-run-parallel runs a test in several threads
-(``--parallel-threads``), each thread has its own digits of mpmath, and the bits of balls and the lengths of series, which
-all threads share, only grow; tests that call what THREAD_UNSAFE lists, or have the mark ``thread_unsafe``, stay in one.
-With FASTPRIV_SKIPS=listed in the environment, as ``.ci/run`` sets it, a run fails if a test was skipped for a reason that
-is not one of LISTED_SKIPS.
+(``--parallel-threads``), each thread has its own digits of mpmath, and the bits of balls and the lengths of series,
+which all threads share, only grow; tests that call what THREAD_UNSAFE lists, or have the mark ``thread_unsafe``, stay
+in one. With FASTPRIV_SKIPS=listed in the environment, as ``.ci/run`` sets it, a run fails if a test was skipped for a
+reason that is not one of LISTED_SKIPS.
 """
 
 import gc

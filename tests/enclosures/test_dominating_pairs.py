@@ -10,7 +10,12 @@ import pytest
 from mpmath import mp, mpf
 
 from fastpriv import (
-    GaussianMechanism, GaussianMixture, LaplaceMechanism, PoissonSampledGaussian, RandomizedResponse, compose,
+    GaussianMechanism,
+    GaussianMixture,
+    LaplaceMechanism,
+    PoissonSampledGaussian,
+    RandomizedResponse,
+    compose,
 )
 from fastpriv.composition import Composition, PrivacyLossDistribution, RandomAllocation
 from fastpriv.mechanisms import GeometricMechanism
@@ -105,7 +110,7 @@ def test_each_end_of_a_curve_on_samples_comes_from_the_same_end_of_its_pair(erro
 
 
 def _geometric(epsilon, weights):
-    """Geometric noise, clamped to -1, 0, 1, around these with weights; around 0 and 1 alone it is a randomised response."""
+    """Geometric noise, clamped to -1, 0, 1, with weights; around 0 and 1 it is a randomised response."""
     far = mp.exp(-mpf(epsilon))
     rows = [[1 / (1 + far), far * (1 - far) / (1 + far), far**2 / (1 + far)],
             [far / (1 + far), (1 - far) / (1 + far), far / (1 + far)]]
@@ -135,7 +140,7 @@ LOST = [
 
 @pytest.mark.parametrize(("steps", "p", "q"), LOST)
 def test_probabilities_below_all_doubles_hold_in_both_orders(steps, p, q):
-    """Losses of 700 and more: what a double does not hold was kept in one order alone, or taken for an infinite loss."""
+    """Losses of 708 and more: what no double holds was kept in one order alone, or taken for an infinite loss."""
     found = compose(steps)
     for direction, (a, b) in {"forward": (p, q), "backward": (q, p)}.items():
         for level in (0.5, 100.0, 750.0, 795.0, 10000.0, 20001.0):
@@ -156,3 +161,10 @@ def test_what_looks_like_a_sampled_gaussian_mechanism_is_none(weights, means, si
     sampled = MixturePair(GaussianMixture([0.75, 0.25], [0.0, 1.0], 1.0), base, 1)
     assert sampled.sampled_gaussian is not None
     assert MixturePair(GaussianMixture(weights, means, sigmas), base, 1).sampled_gaussian is None
+
+
+def test_means_that_are_no_doubles_lie_between_those_of_two_pairs():
+    pairs = compose(PoissonSampledGaussian(1.0, 0.1, 0.1, 3)).forward_pairs
+    (larger,), ((smaller,),) = pairs.dominating, pairs.dominated
+    for count, high, low in zip(range(4), larger.p.means.tolist(), smaller.p.means.tolist(), strict=True):
+        assert Fraction(low) <= count * Fraction(0.1) <= Fraction(high) <= Fraction(low) * (1 + Fraction(1, 2**50))

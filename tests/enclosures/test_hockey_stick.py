@@ -209,7 +209,7 @@ def test_gaps_of_the_masses_widen_every_row(gap_p, gap_q):
         assert x - down * (1 + 1e-14) - 5e-16 <= low <= x - down
         assert x + up <= high <= x + up * (1 + 1e-14) + 5e-16
     truths = [divergence(x) for x in levels.tolist()]
-    rows = np.array([[float(x), x * (1 - 2e-16), x * (1 + 2e-16), float(mp.log(x)), mp.log(x) - 2e-16, mp.log(x) + 2e-16]
+    rows = np.array([[x, x * (1 - 2e-16), x * (1 + 2e-16), mp.log(x), mp.log(x) - 2e-16, mp.log(x) + 2e-16]
                      for x in truths], dtype=np.float64)
     for x, row in zip(epsilon.tolist(), monotone_pieces.rows_for_gaps(rows, gap_p), strict=True):
         scaled = [divergence(x, 1 + i * mp.mpf(gap_p), 1 + j * mp.mpf(gap_q)) for i in (-1, 0, 1) for j in (-1, 0, 1)]

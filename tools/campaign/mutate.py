@@ -1,9 +1,9 @@
 """Change single places of the numeric modules, and see which changes no test notices. It needs the package coverage.
 
-First which lines each short test runs, in minutes; FOLDER keeps it, and other runs add to it. Then mutants, in a copy of
-the tree: operators, comparisons, constants, ends of bounds, directions of rounding, ``and`` for ``or``, early returns that
-are not taken, as many of each kind. The tests that reach the lines run up to the first failure, the fastest first. Last the
-tests that failed run on the original, so that a kill is none of their own.
+First which lines each short test runs, in minutes; FOLDER keeps it, and other runs add to it. Then mutants, in a copy
+of the tree: operators, comparisons, constants, ends of bounds, directions of rounding, ``and`` for ``or``, early
+returns that are not taken, as many of each kind. The tests that reach the lines run up to the first failure, the fastest first.
+Last the tests that failed run on the original, so that a kill is none of their own.
 
     python tools/campaign/mutate.py FOLDER --record tests/enclosures tests/properties
     python tools/campaign/mutate.py FOLDER --count 150 --seed 1
@@ -27,14 +27,15 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("composition", "pairs", "mechanisms", "divergences", "channels", "posteriors", "notions", "conversions", "capacity",
-         "sampling", "calibration", "distributions", "studies/membership", "studies/auditing", "studies/leakage")
+ROOMS = ("composition", "pairs", "mechanisms", "divergences", "channels", "posteriors", "notions", "conversions",
+         "capacity", "sampling", "calibration", "distributions", "studies/membership", "studies/auditing",
+         "studies/leakage")
 NO_NUMBERS = re.compile(r".*/(panels|files|genotype_files|score_files|model_adapters|pool_.*|figures)\.py")
-TEXTS = {"__repr__", "__str__", "isinstance", "hasattr", "getattr", "cast", "warn", "validate", "join", "summary", "describe",
-         "cost", "method", "n_jobs", "progress"}  # functions, calls and arguments that are left alone
+TEXTS = {"__repr__", "__str__", "isinstance", "hasattr", "getattr", "cast", "warn", "validate", "join", "summary",
+         "describe", "cost", "method", "n_jobs", "progress"}  # functions, calls and arguments that are left alone
 SWAPS = [(ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.BitAnd, ast.BitOr), (ast.And, ast.Or), (ast.Lt, ast.LtE),
-         (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), ("lower", "upper"), ("min", "max"), ("any", "all"),
-         ("minimum", "maximum"), ("floor", "ceil"), ("argmin", "argmax"), ("next_above", "next_below"),
+         (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), ("lower", "upper"), ("min", "max"),
+         ("any", "all"), ("minimum", "maximum"), ("floor", "ceil"), ("argmin", "argmax"), ("next_above", "next_below"),
          ("rounded_up", "rounded_down"), (ast.Pow, ast.Mult), (ast.FloorDiv, ast.Div)]
 SWAP = {two: one for one, two in SWAPS} | dict(SWAPS)
 BUDGET, TESTS_OF_A_LINE, TESTS_OF_A_FUNCTION = 20.0, 60, 2  # seconds that the tests of a mutant take on the original
@@ -60,7 +61,8 @@ def changes(node, parent):
     elif name in SWAP and isinstance(node.ctx, ast.Load):
         setattr(new, "attr" if isinstance(node, ast.Attribute) else "id", SWAP[name])
         yield "rounding" if name.startswith(("next", "rounded")) else "ends", new
-    elif isinstance(node, ast.Call) and re.match("next_|nextafter|_*round", ast.unparse(node.func).split(".")[-1]) and node.args:
+    elif isinstance(node, ast.Call) and node.args and re.match(
+            "next_|nextafter|_*round", ast.unparse(node.func).split(".")[-1]):
         yield "rounding", node.args[0]
 
 
@@ -70,7 +72,7 @@ def places(node, parent=None, statement=None):
     names |= {getattr(x, key, None) for x in ast.walk(getattr(node, "func", ast.Pass())) for key in ("id", "attr")}
     text = isinstance(node, ast.BinOp) and any(isinstance(x, ast.JoinedStr) or isinstance(getattr(x, "value", 0), str)
                                                for x in (node.left, node.right))
-    raises = isinstance(node, (ast.Raise, ast.Assert)) or isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise)
+    raises = isinstance(getattr(node, "body", [node])[0] if isinstance(node, ast.If) else node, (ast.Raise, ast.Assert))
     if text or raises or isinstance(node, (ast.JoinedStr, ast.Import, ast.ImportFrom)) or (
             names & TEXTS and isinstance(node, (ast.FunctionDef, ast.keyword, ast.Call))):
         return
@@ -135,8 +137,9 @@ def chosen_tests(lines, seconds, file, source, statement):
 def run(tree, arguments, limit=None):
     """Status and output of Python in the copy of the tree."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, *arguments], cwd=tree, env=environment, text=True, capture_output=limit is not None,
-                          preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))))
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=tree, env=environment, text=True, capture_output=limit is not None,
+        preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))))
     return done.returncode, done.stdout or ""
 
 
@@ -189,5 +192,5 @@ if __name__ == "__main__":
         tree = Path(scratch) / "tree"
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", "build", ".venv*", "__pycache__"))
         os.environ["MUTATION_COPY"] = "1"
-        program = [str(tree / "tools" / "campaign" / "mutate.py"), str(options.folder), "--record", *(options.record or ())]
-        sys.exit(run(tree, program)[0] if options.record else mutate(options, tree))
+        program = [str(tree / "tools" / "campaign" / "mutate.py"), str(options.folder), "--record"]
+        sys.exit(run(tree, [*program, *options.record])[0] if options.record else mutate(options, tree))
