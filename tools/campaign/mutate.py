@@ -2,8 +2,8 @@
 
 First which lines each short test runs, in minutes; FOLDER keeps it, and other runs add to it. Then mutants, in a copy
 of the tree: operators, comparisons, constants, ends of bounds, directions of rounding, ``and`` for ``or``, early
-returns that are not taken, as many of each kind. The tests that reach the lines run up to the first failure, the fastest first.
-Last the tests that failed run on the original, so that a kill is none of their own.
+returns that are not taken, as many of each kind. The tests that reach the lines run up to the first failure, the
+fastest first. Last the tests that failed run on the original, so that a kill is none of their own.
 
     python tools/campaign/mutate.py FOLDER --record tests/enclosures tests/properties
     python tools/campaign/mutate.py FOLDER --count 150 --seed 1
