@@ -323,3 +323,18 @@ def test_rows_between_those_of_positive_probability_are_left_out():
             found = notions.ldp_delta(prior, channel, [0.0, 0.5], on_support=True)
             assert found.value.tolist() == plain.value.tolist()
             assert (found.upper <= plain.upper + 1e-14).all()
+
+
+def test_secrets_that_a_sparse_column_does_not_list():
+    """Of those that have the background the largest and the smallest probability count, wherever they stand."""
+    background, prior = np.array([0.25, 0.25, 0.5]), np.array([0.5, 0.25, 0.125, 0.0625, 0.0625])
+    cells = np.tile(background, (5, 1))
+    cells[3], cells[1] = [0.5, 0.25, 0.25], [0.25, 0.375, 0.375]
+    channel = SparseChannel(csr_array(np.where(cells == background, 0.0, cells)), background)
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [3, 0, 4, 2, 1]):
+        weights = prior[order]
+        for quantity in (notions.bayes_vulnerability, notions.cd_lmip, lambda *of: notions.mbp(*of).xi):
+            sparse, dense = quantity(weights, channel), quantity(weights, cells)
+            assert abs(sparse.value - dense.value) <= 1e-13 * dense.value
+            assert sparse.lower <= dense.upper
+            assert dense.lower <= sparse.upper
