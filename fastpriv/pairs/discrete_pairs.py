@@ -169,8 +169,8 @@ def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_error: float, q_error: f
     if not lost.any():
         return BoundingPairs((inside,))
     scale = 1.0 + lost.sum() * _SUM_ROUNDING
-    apart = (next_above(float(np.maximum(x[lost], _LEAST_PROBABILITY).sum() * scale)) for x in (p, q))
-    more_p, more_q = (np.append(x, y) for x, y in zip((inside.p, inside.q), np.diag([*apart]), strict=True))
+    infinite = (next_above(float(np.maximum(x[lost], _LEAST_PROBABILITY).sum() * scale)) for x in (p, q))
+    more_p, more_q = (np.append(x, y) for x, y in zip((inside.p, inside.q), np.diag([*infinite]), strict=True))
     return BoundingPairs((DiscretePair(more_p, more_q, 1, p_error, q_error),), ((inside,),))
 
 
