@@ -1,28 +1,54 @@
 /* The subsampled Gaussian mechanism; no include guard: common/fp_variants.h includes this once per instruction set. */
+/* bounds: none - which settings are computed side by side: the others, one by one, get the same formulas */
 #include "gauss/fp_two_points_loops.h"
 #include "gauss/fp_subsampled_inverse_solver.h"
 
+/* Terms of the direction "remove" for usual settings. */
+static void FP_NAME(fp_subsampled_block)(FP_NAME(fp_two_points_block) * restrict b, ptrdiff_t n,
+                                         const double *restrict sigma, const double *restrict rate,
+                                         const double *restrict epsilon)
+{
+    _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++)
+    {
+        const fp_dd other = fp_two_sum(1.0, -rate[i]), r = fp_dd_div_d(fp_dd_set(0.5), sigma[i]);
+        const fp_dd p = {other.hi * FP_WEIGHT_SCALE, other.lo * FP_WEIGHT_SCALE};
+        const double mass = rate[i] * FP_WEIGHT_SCALE;
+        FP_NAME(fp_two_points_put)
+        (b, i, fp_two_points_usual(p, mass, fp_dd_set(-mass), fp_dd_set(0.0), r, epsilon[i]));
+    }
+}
+
 /* Settings of sigma, rate and epsilon, at the given strides in bytes; `adding` is the direction, `logs` asks for log
- * H.  The weights are formed anew where the rate changes. */
+ * H.  Usual settings are computed side by side, the others one by one. */
 FP_ONCE void FP_NAME(fp_subsampled)(char **args, ptrdiff_t count, const ptrdiff_t *steps, int adding, int logs)
 {
     FP_NAME(fp_two_points_block) block;
-    double results[3][FP_NAME(FP_TWO_POINTS_BLOCK)], rate = NAN, sigma = NAN;
-    fp_two_points weights = {0};
-    fp_dd r = {NAN, 0.0};
+    double results[3][FP_NAME(FP_TWO_POINTS_BLOCK)], given[3][FP_NAME(FP_TWO_POINTS_BLOCK)];
+    char usual[FP_NAME(FP_TWO_POINTS_BLOCK)];
     for (ptrdiff_t start = 0; start < count; start += FP_NAME(FP_TWO_POINTS_BLOCK)) {
         const ptrdiff_t left = count - start;
         const ptrdiff_t n = left < FP_NAME(FP_TWO_POINTS_BLOCK) ? left : FP_NAME(FP_TWO_POINTS_BLOCK);
         for (ptrdiff_t i = 0; i < n; i++) {
-            const ptrdiff_t at = start + i;
-            const double new_sigma = *(const double *)(args[0] + at * steps[0]);
-            const double new_rate = *(const double *)(args[1] + at * steps[1]);
-            const double epsilon = *(const double *)(args[2] + at * steps[2]);
-            if (new_rate != rate)
-                weights = fp_two_points_subsampled(rate = new_rate, adding);
-            if (new_sigma != sigma)
-                r = fp_two_points_ratio(fp_dd_set(1.0), sigma = new_sigma);
-            FP_NAME(fp_two_points_put)(&block, i, fp_subsampled_terms(&weights, r, rate, sigma, epsilon));
+            const double sigma = *(const double *)(args[0] + (start + i) * steps[0]);
+            const double rate = *(const double *)(args[1] + (start + i) * steps[1]);
+            const double epsilon = *(const double *)(args[2] + (start + i) * steps[2]);
+            usual[i] = !adding & (sigma >= 1e-9) & (sigma <= 1e9) & (rate >= 0x1p-200) & (rate <= 1.0 - 0x1p-40)
+                       & fp_two_points_is_usual(epsilon);
+            given[0][i] = usual[i] ? sigma : 1.0;
+            given[1][i] = usual[i] ? rate : 0.5;
+            given[2][i] = usual[i] ? epsilon : 1.0;
+        }
+        if (!adding && n > 1)
+            FP_NAME(fp_subsampled_block)(&block, n, given[0], given[1], given[2]);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            if (usual[i] && n > 1 && block.mass[i] > 0.0)
+                continue;
+            const double sigma = *(const double *)(args[0] + (start + i) * steps[0]);
+            const double rate = *(const double *)(args[1] + (start + i) * steps[1]);
+            const fp_two_points weights = fp_two_points_subsampled(rate, adding);
+            const fp_dd r = fp_two_points_ratio(fp_dd_set(1.0), sigma);
+            FP_NAME(fp_two_points_put)
+            (&block, i, fp_subsampled_terms(&weights, r, rate, sigma, *(const double *)(args[2] + (start + i) * steps[2])));
         }
         (logs ? FP_NAME(fp_two_points_logs) : FP_NAME(fp_two_points_values))(&block, n, results[0], results[1],
                                                                              results[2]);

@@ -110,8 +110,7 @@ FP_INLINE fp_dd fp_two_points_ratio(fp_dd distance, double sigma)
     return usual ? r : fp_dd_set(rounded < FP_TWO_POINTS_LARGEST_R ? rounded : FP_TWO_POINTS_LARGEST_R);
 }
 
-/* c_k = p_k - a q_k with its error bound, scaled, and q_k expm1(epsilon); -1 where c_k is at most that and too large
- * to be formed */
+/* c_k = p_k - a q_k with its error bound, scaled, and q_k expm1(epsilon); -1 where c_k is clearly negative */
 FP_INLINE fp_dd fp_two_points_coefficient(const fp_two_points *w, int k, double epsilon, fp_dd *rise, double *error)
 {
     *rise = fp_dd_set(0.0);
@@ -124,6 +123,9 @@ FP_INLINE fp_dd fp_two_points_coefficient(const fp_two_points *w, int k, double 
     }
     if (epsilon == 0.0)
         return w->excess[k];
+    const double rough = w->q[k].hi * fp_expm1(epsilon); /* the rise, to 1e-15 of it */
+    if (rough > 1.0 && rough > 1.001 * w->excess[k].hi)  /* c_k < 0, and nobody asks how far */
+        return fp_dd_set(-FP_WEIGHT_SCALE);
     const fp_dd growth = fp_dd_expm1(fp_dd_set(epsilon));
     if (!(w->q[k].hi * growth.hi < 4.0 * FP_WEIGHT_SCALE)) /* p_k < 2 */
         return fp_dd_set(-FP_WEIGHT_SCALE);
@@ -216,6 +218,30 @@ FP_INLINE fp_two_points_terms fp_two_points_at(const fp_two_points *w, fp_dd r, 
     out.u_low = u.lo;
     const int exact = gap.hi == 0.0 && gap_error == 0.0;
     out.u_error = exact ? 0.0 : out.u_error + FP_TWO_POINTS_KEPT * (fabs(epsilon) + fabs(log_ratio.hi));
+    return out;
+}
+
+/* Whether `fp_two_points_usual` takes this epsilon. */
+FP_INLINE int fp_two_points_is_usual(double epsilon) { return (epsilon >= 0x1p-60) & (epsilon <= 40.0); }
+
+/* The bits of fp_two_points_at for q_1 = 0 and weights p_0 and p_1 = `mass` from 2^-200 to 2, all scaled, without
+ * branches: loops of it are vectorised. NaN as the mass of what its formulas do not cover. */
+FP_INLINE fp_two_points_terms fp_two_points_usual(fp_dd p, double mass, fp_dd excess, fp_dd total, fp_dd r,
+                                                  double epsilon)
+{
+    const fp_dd fall = fp_dd_mul(p, fp_dd_expm1_falling(-epsilon)), scaled = fp_dd_neg(fp_dd_add(excess, fall));
+    const fp_dd gap = fp_dd_sub(fp_dd_set(0.0), fp_dd_add(total, fall)); /* G - A */
+    const double scaled_error = FP_TWO_POINTS_SUM * fabs(fall.hi) + FP_TWO_POINTS_LEAST
+                                + FP_TWO_POINTS_KEPT * fabs(scaled.hi);
+    const double gap_error = FP_TWO_POINTS_SUM * (fabs(fall.hi) + fabs(total.hi)) + FP_TWO_POINTS_LEAST;
+    const int near = fabs(gap.hi) <= 0.5 * mass;
+    const fp_dd top = {near ? gap.hi : scaled.hi, near ? gap.lo : scaled.lo}, z = fp_dd_div(top, fp_dd_set(mass));
+    const fp_dd log_ratio = fp_dd_log1p_or_log(z, near), u = fp_dd_add_d(log_ratio, epsilon);
+    const double relative = near ? 2.01 * (gap_error / mass) : 1.01 * (scaled_error / scaled.hi);
+    const double u_error = relative + FP_TWO_POINTS_SUM * fabs(log_ratio.hi);
+    const int holds = (z.hi >= (near ? 0x1p-100 : 1.4)) & (scaled_error < 1e-3 * scaled.hi);
+    const fp_two_points_terms out = {r.hi, r.lo, holds ? mass : (double)NAN, 0.0, 0.0, u.hi, u.lo,
+                                     u_error + FP_TWO_POINTS_KEPT * (epsilon + fabs(log_ratio.hi))};
     return out;
 }
 

@@ -1,7 +1,6 @@
 /* Loops of fp_two_points.h; no include guard: included once per instruction set.
  *
- * What needs double-doubles, whose tables do not vectorise, is formed first for a block of settings; the rest is one
- * loop over the block. */
+ * What needs double-doubles is formed first for a block of settings, by a loop of its own where these are usual. */
 
 enum { FP_NAME(FP_TWO_POINTS_BLOCK) = 128 };
 

@@ -57,6 +57,24 @@ static int FP_NAME(fp_bracket_is_narrow)(const fp_bracket *b, double target)
 #include "line/fp_single_gaussians_solver.h"
 #include "line/fp_one_sided_solver.h"
 
+/* Terms of one pair of weights at several epsilons. */
+static void FP_NAME(fp_two_points_terms_of)(FP_NAME(fp_two_points_block) * restrict b, ptrdiff_t n,
+                                            const fp_two_points *weights, fp_dd r, const double *restrict epsilon)
+{
+    const fp_two_points w = *weights;
+    double usual[FP_NAME(FP_TWO_POINTS_BLOCK)];
+    const double least = FP_WEIGHT_SCALE * 0x1p-200;
+    const int fits = n > 1 && w.first && w.p[0].hi >= least && w.p[1].hi >= least; /* p_k <= 2 */
+    for (ptrdiff_t i = 0; fits && i < n; i++)
+        usual[i] = fp_two_points_is_usual(epsilon[i]) ? epsilon[i] : 1.0;
+    if (fits)
+        _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++)
+            FP_NAME(fp_two_points_put)(b, i, fp_two_points_usual(w.p[0], w.p[1].hi, w.excess[0], w.total, r, usual[i]));
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (!fits || isnan(b->mass[i]) || !fp_two_points_is_usual(epsilon[i]))
+            FP_NAME(fp_two_points_put)(b, i, fp_two_points_at(&w, r, epsilon[i]));
+}
+
 /* Brackets of all epsilons; those that are not narrow get a NaN as value. */
 static int FP_NAME(fp_two_points_curve)(const fp_two_points *weights, fp_dd r, const double *epsilon, ptrdiff_t count,
                                         double target, fp_stop_token *stop, fp_bracket *out)
@@ -68,8 +86,7 @@ static int FP_NAME(fp_two_points_curve)(const fp_two_points *weights, fp_dd r, c
         const ptrdiff_t n = left < FP_NAME(FP_TWO_POINTS_BLOCK) ? left : FP_NAME(FP_TWO_POINTS_BLOCK);
         if (fp_stop_requested(stop, 64 * n))
             return stop->status;
-        for (ptrdiff_t i = 0; i < n; ++i)
-            FP_NAME(fp_two_points_put)(&block, i, fp_two_points_at(weights, r, epsilon[start + i]));
+        FP_NAME(fp_two_points_terms_of)(&block, n, weights, r, epsilon + start);
         FP_NAME(fp_two_points_values)(&block, n, results[0], results[1], results[2]);
         FP_NAME(fp_two_points_logs)(&block, n, results[3], results[4], results[5]);
         for (ptrdiff_t i = 0; i < n; ++i) {

@@ -16,8 +16,8 @@
  * above the root and the steps that follow fall to it; a point known to 1e-16 of itself costs no more digits than d,
  * since a convex function that vanishes at 0 has x d'(x) >= d(x).
  */
-/* bounds: tested by kernels/test_lmip_accuracy - the series of psi by its next term; where an argument of the
- * logarithm is subnormal */
+/* bounds: proved - docs/proofs/conversions.md, 12.12: the series of psi; where an argument of the logarithm is
+ * subnormal */
 #ifndef FP_LMIP_H
 #define FP_LMIP_H
 

@@ -24,7 +24,7 @@
  * z -> z/t in d(p' || q') = integral of (z - p') / (z (1-z)) and reflecting it about (p+q)/2 leaves the integrand of
  * d(p || q) with z (t-z) in the place of z (1-z) at the mirrored point, where it is larger; the same for
  * s. */
-/* bounds: tested by kernels/test_lmip_accuracy - series of B, its integral and its slope, by their next term */
+/* bounds: proved - docs/proofs/conversions.md, 12.12: series of B, its integral and its slope, which place the ray */
 #ifndef FP_LMIP_LIP_H
 #define FP_LMIP_LIP_H
 

@@ -31,6 +31,8 @@
 #include "common/fp_dd.h"
 #include "special/fp_dd_tables.h"
 
+#define FP_DD_INV_LN2 0x1.71547652b82fep0 /* 1 / log 2, to choose k */
+
 /* nearest integer of |x| <= 2^51 */
 FP_INLINE double fp_dd_nearest(double x)
 {
@@ -60,28 +62,32 @@ FP_INLINE fp_dd fp_dd_expm1_series(fp_dd r)
     return fp_dd_add_small(r, fp_dd_mul(fp_dd_sqr(r), s));
 }
 
+/* F from r, i and j of the header */
+FP_INLINE fp_dd fp_dd_exp_join(fp_dd r, int64_t i, int64_t j)
+{
+    fp_dd f = fp_dd_make(FP_DD_EXP_FINE[i + 16][0], FP_DD_EXP_FINE[i + 16][1]), p = fp_dd_expm1_series(r);
+    fp_dd c = fp_dd_make(FP_DD_EXP_COARSE[j + 16][0], FP_DD_EXP_COARSE[j + 16][1]);
+    fp_dd e = fp_dd_add(f, fp_dd_add_small(p, fp_dd_mul(p, f)));
+    return fp_dd_add(c, fp_dd_add(e, fp_dd_mul(e, c)));
+}
+
 /* F and q of the header for the argument hi + lo + tail; |hi| <= 2^50 */
 FP_INLINE fp_dd fp_dd_exp_core(double hi, double lo, double tail, int64_t *exponent)
 {
-    const double inverse = 0x1.71547652b82fep0; /* 1 / log 2 */
     int64_t q = 0;
     if (fabs(hi) > 0x1p40) {
-        double whole = fp_dd_nearest(hi * inverse);
+        double whole = fp_dd_nearest(hi * FP_DD_INV_LN2);
         fp_dd r = fp_dd_minus_log2(hi, lo, tail, whole, 1.0);
         hi = r.hi;
         lo = r.lo;
         tail = 0.0;
         q = (int64_t)whole;
     }
-    double k = fp_dd_nearest(hi * (1024.0 * inverse));
-    fp_dd r = fp_dd_minus_log2(hi, lo, tail, k, 0x1p-10);
+    double k = fp_dd_nearest(hi * (1024.0 * FP_DD_INV_LN2));
     int64_t n = (int64_t)k, part = (n + 512) >> 10, rest = n - part * 1024;
     int j = (int)((rest + 16) >> 5), i = (int)(rest - 32 * j);
-    const double *fine = FP_DD_EXP_FINE[i + 16], *coarse = FP_DD_EXP_COARSE[j + 16];
-    fp_dd f = fp_dd_make(fine[0], fine[1]), c = fp_dd_make(coarse[0], coarse[1]), p = fp_dd_expm1_series(r);
-    fp_dd e = fp_dd_add(f, fp_dd_add_small(p, fp_dd_mul(p, f)));
     *exponent = q + part;
-    return fp_dd_add(c, fp_dd_add(e, fp_dd_mul(e, c)));
+    return fp_dd_exp_join(fp_dd_minus_log2(hi, lo, tail, k, 0x1p-10), i, j);
 }
 
 /* e^a = m 2^k with 2^-1/2 (1 - 2^-10) < m < 2^1/2 (1 + 2^-10).  For |a| > 2^50 the answer saturates: m = 0, k = 0
@@ -117,6 +123,18 @@ FP_INLINE fp_dd fp_dd_expm1(fp_dd a)
     return fp_dd_add_d(fp_dd_ldexp(fp_dd_add_d(f, 1.0), q), -1.0);
 }
 
+/* The same bits for -80 < a < 0, |a| >= 2^-110, without branches: loops of it are vectorised. */
+FP_INLINE fp_dd fp_dd_expm1_falling(double a)
+{
+    const double k = fp_dd_nearest(a * (1024.0 * FP_DD_INV_LN2));
+    const int n = (int)k, part = (n + 512) >> 10, rest = n - part * 1024, j = (rest + 16) >> 5;
+    const fp_dd f = fp_dd_exp_join(fp_dd_minus_log2(a, 0.0, 0.0, k, 0x1p-10), rest - 32 * j, j);
+    const fp_dd power = fp_dd_add_d(f, 1.0);
+    const double scale = fp_pow2(part);
+    const fp_dd scaled = fp_dd_add_d(fp_dd_make(power.hi * scale, power.lo * scale), -1.0);
+    return fp_dd_make(part == 0 ? f.hi : scaled.hi, part == 0 ? f.lo : scaled.lo);
+}
+
 /* log1p for -0.3 <= a <= 0.4375.  (1 + a) c = 1 + z and (1 + z) d = 1 + w with few-bit c, d from the tables, so that
  * log(1 + a) = -log c - log d + log1p(w), |w| < 2^-11.9, and log1p(w) = 2 atanh(w / (2 + w)).  z = a c + (c - 1) is
  * exact up to 2 U |a c| + 2 U |z| since c - 1 is a double; likewise w.  The quotient loses 17 U, the series 4 U: 22 U.
@@ -125,16 +143,16 @@ FP_INLINE fp_dd fp_dd_expm1(fp_dd a)
 FP_INLINE fp_dd fp_dd_log1p_core(fp_dd a)
 {
     const fp_dd third = {0x1.5555555555555p-2, 0x1.5555555555555p-56};
-    const double *c = FP_DD_LOG_COARSE[(int)((1.0 + a.hi) * 64.0 + 0.5) - 44];
-    fp_dd z = fp_dd_add_d(fp_dd_mul_d(a, c[0]), c[1]);
-    const double *d = FP_DD_LOG_FINE[(int)(z.hi * 2048.0 + 26.5)];
-    fp_dd w = fp_dd_add_d(fp_dd_mul_d(z, d[0]), d[1]);
+    const int64_t i = (int)((1.0 + a.hi) * 64.0 + 0.5) - 44;
+    fp_dd z = fp_dd_add_d(fp_dd_mul_d(a, FP_DD_LOG_COARSE[i][0]), FP_DD_LOG_COARSE[i][1]);
+    const int64_t j = (int)(z.hi * 2048.0 + 26.5);
+    fp_dd w = fp_dd_add_d(fp_dd_mul_d(z, FP_DD_LOG_FINE[j][0]), FP_DD_LOG_FINE[j][1]);
     fp_dd s = fp_dd_div(w, fp_dd_add_d(w, 2.0)), t = fp_dd_sqr(s);
     double x = t.hi, tail = x * (1.0 / 5 + x * (1.0 / 7 + x * (1.0 / 9)));
     fp_dd series = fp_dd_mul(t, fp_dd_add_small(third, fp_dd_set(tail)));
     fp_dd twice = fp_dd_make(s.hi + s.hi, s.lo + s.lo);
-    fp_dd low = fp_dd_add(fp_dd_make(d[2], d[3]), fp_dd_add_small(twice, fp_dd_mul(twice, series)));
-    return fp_dd_add(fp_dd_make(c[2], c[3]), low);
+    fp_dd low = fp_dd_add(fp_dd_make(FP_DD_LOG_FINE[j][2], FP_DD_LOG_FINE[j][3]), fp_dd_add_small(twice, fp_dd_mul(twice, series)));
+    return fp_dd_add(fp_dd_make(FP_DD_LOG_COARSE[i][2], FP_DD_LOG_COARSE[i][3]), low);
 }
 
 /* a = 2^q (1 + b), 0.70 < 1 + b < 1.42, b exact.  q log 2 (3 U) and |log1p(b)| <= 0.35 (by the terms above, 4 U
@@ -161,6 +179,21 @@ FP_INLINE fp_dd fp_dd_log(fp_dd a)
     if (q == 0)
         return y;
     return fp_dd_add(fp_dd_mul_d(fp_dd_make(FP_DD_LN2[0], FP_DD_LN2[1]), (double)q), y);
+}
+
+/* log1p(z) where that is `near`, else log(z), the same bits for 0 < z < 0.51 and 1.4 < z < 2^900, |z| >= 2^-110, without
+ * branches: loops of it are vectorised. */
+FP_INLINE fp_dd fp_dd_log1p_or_log(fp_dd z, int near)
+{
+    const fp_dd rise = fp_dd_add_d(z, 1.0);
+    const double hi = near ? rise.hi : z.hi, lo = near ? rise.lo : z.lo;
+    const int small = near & (z.hi < 0.41), shift = (int)((fp_bits(hi) - 0x3fe6a00000000000u) >> 52);
+    const double scale = fp_pow2(-(int64_t)shift);
+    const fp_dd cut = fp_two_sum(hi * scale - 1.0, lo * scale);
+    const fp_dd y = fp_dd_log1p_core(fp_dd_make(small ? z.hi : cut.hi, small ? z.lo : cut.lo));
+    const fp_dd all = fp_dd_add(fp_dd_mul_d(fp_dd_make(FP_DD_LN2[0], FP_DD_LN2[1]), (double)shift), y);
+    const int whole = small | (shift == 0);
+    return fp_dd_make(whole ? y.hi : all.hi, whole ? y.lo : all.lo);
 }
 
 /* log(m 2^k).  Beyond |k| = 500, where m 2^k might not fit, |log m| <= 0.4 |k| log 2: the sum (3 U of k log 2,

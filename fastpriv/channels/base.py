@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..base import parallel, random_streams, validate
 from ..base.errors import DomainError, ShapeError
 from ..base.files import FileArray, changed_file, memory_mapped_file
-from ..base.numerics import FloatArray, RealArray
+from ..base.numerics import UNIT_ROUNDOFF, FloatArray, RealArray
 from ..base.values import ValueObject, is_read_only
-from ..kernels import _matrix_product
+from ..kernels import _channel_quantities, _matrix_product
 from . import type_classes as types
 from .likelihoods import COPIES_REMEDY, DefaultLikelihood, ProductLikelihood, validated_powers
 from .matrix_cells import contiguous_cells, largest_gap, logs_of, validated_cells
@@ -41,6 +41,8 @@ _MAX_COORDINATES = 2**22  # coordinates up to which lists of one factor each are
 _MAX_DIGITS = 2**16  # coordinates up to which a release given as one number is split (time grows with the square)
 _MAX_PAIRED_ROWS = 4  # rows of a factor of unknown structure up to which all its ordered pairs are used
 _MAX_PAIRED_OUTPUTS = 2**14  # releases of a factor with listed pairs
+# bound: none - smaller log ratios have an absolute error alone
+_SMALL_RATIO = 1e-280  # log ratios up to which the error is absolute
 MAX_INPUTS = 2**1000  # secrets of one factor: their number must be finite as a double, with some room for products
 
 
@@ -401,6 +403,17 @@ class Channel(AnyChannel):
         if self.cells.size > ENUMERABLE_CELLS:
             return None
         return types.classes_of_matrix(self._stored_rows(0, self.inputs), self.log, prior)
+
+    def _extreme_log_ratios(self, prior: FloatArray | None) -> types.ExtremeLogRatios | None:
+        numbers = _channel_quantities.of_channel(self.cells, prior, 0.0, math.inf, 15) if self._plain else None
+        if numbers is None:  # logarithms, a mapped file, or a column that has to be scaled
+            return super()._extreme_log_ratios(prior)
+        ratios = numbers[:12:3]  # LDP over all secrets, over the support, both sides of MBP
+        finite = [(x, upper - x) for x, upper in zip(ratios, numbers[2:12:3], strict=True) if x < math.inf]
+        largest, error = max(finite, default=(0.0, 0.0))
+        rounding = (error / largest if largest > _SMALL_RATIO else 0.0) + 4 * UNIT_ROUNDOFF
+        error = max((error - rounding * x for x, error in finite), default=0.0)
+        return types.ExtremeLogRatios(*ratios, rounding=rounding, error=max(0.0, error))
 
     def column(self, output: ArrayLike) -> RealArray:
         """Log likelihoods of one release under every secret, shape (inputs,), float64."""

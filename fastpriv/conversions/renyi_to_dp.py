@@ -25,7 +25,7 @@ delta <= 1 - e^(epsilon - r), which p = 1, q = e^-r attains.
 Proofs: docs/proofs/conversions.md, theorem 12.9.
 """
 
-# bounds: none - keeps a logarithm of 0 away
+# bounds: none - keeps a logarithm of 0 and subnormal products away: of smaller divergences y = 0 is taken
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ from ._closed_forms import minus_log1pmx
 
 # (divergence, order, epsilon or delta) -> (delta or epsilon, its rounding error)
 TangentBound = Callable[[FloatArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
-# bound: tested by enclosures/test_renyi_to_dp, enclosures/test_conversions_values - rounding of each term of the
-#    exponent
+# bound: proved - docs/proofs/conversions.md, 12.11: rounding of each term of the exponent, 18 units
 TERM_ERROR = 2e-15  # relative, some units in the last place
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)  # the golden section
 _NEGLIGIBLE_FROM = 20.0  # (a - 1) r beyond which the tangents gain less than a relative e^-20 = 2e-9
@@ -63,14 +62,13 @@ def smaller_by_tangents(
         if tangent_bound is epsilon_by_tangents:
             certain = target * order >= 1.0
         chosen = ((order - 1.0) * renyi < _NEGLIGIBLE_FROM) | certain
-        chosen &= (renyi > 0.0) & np.isfinite(renyi) & np.isfinite(order) & np.isfinite(target)
+        chosen &= (renyi > 1e-270) & np.isfinite(renyi) & np.isfinite(order) & np.isfinite(target)
         chosen &= (value > 0.0) & ((target > 0.0) | (tangent_bound is delta_by_tangents))
     if not chosen.any():
         return value, error
     candidate, slack = tangent_bound(renyi[chosen], order[chosen], target[chosen])
     with np.errstate(invalid="ignore", over="ignore"):  # where both are infinite, neither is better
-        better = candidate + slack < value[chosen] + error[chosen]
-        least_value = np.maximum(candidate, 0.0)
+        better, least_value = candidate + slack < value[chosen] + error[chosen], np.maximum(candidate, 0.0)
         slack = np.maximum(candidate + slack, 0.0) - least_value
     value, error = value.copy(), error.copy()
     value[chosen] = np.where(better, least_value, value[chosen])
@@ -88,16 +86,16 @@ def delta_by_tangents(renyi: FloatArray, order: FloatArray, epsilon: FloatArray)
         m = 0.5 * gap - epsilon + _log_ratio_difference(order * gap, n * gap, gap)
         v, w = _tangent_terms(np.maximum(m, 0.0), n)
         total = n * renyi + w
+        log_total, log_span = _log_expm1(total), _log_expm1(n * gap)
         log_delta = np.where(
-            n == 0.0, np.log((renyi + w) / gap),
-            np.log1p(n * v) + _log_expm1(total) - np.log(order) - _log_expm1(n * gap),
+            n == 0.0, np.log((renyi + w) / gap), np.log1p(n * v) + log_total - np.log(order) - log_span
         )
-        size = total + n * gap + gap + epsilon + 8.0
+        size = np.where(n == 0.0, np.abs(log_delta), np.abs(log_total) + np.abs(log_span) + np.log(order))
+        size = 0.3 * size + total + n * gap + gap + epsilon + 8.0  # six units of the logarithms, 18 of the rest
         return np.where((m >= 0.0) & ~np.isnan(log_delta), log_delta, np.inf), size, gap
 
     with np.errstate(all="ignore"):
-        start = _log_ratio_at_one(epsilon, order, n)
-        scale = 8.0 * renyi / order
+        start, scale = _log_ratio_at_one(epsilon, order, n), 8.0 * renyi / order
         least = scale / (np.sqrt(scale + 4.0 * epsilon * epsilon) + 2.0 * epsilon + n / order)  # about the best one
         slope = np.clip(n, 1e-6, np.inf)
         most = epsilon + 30.0 / slope + 2.0 * np.log1p(1.0 / slope)
@@ -106,7 +104,7 @@ def delta_by_tangents(renyi: FloatArray, order: FloatArray, epsilon: FloatArray)
         # the equation of epsilon holds but for rounding, which moves g by that much, and g q <= min(1, K g^-n)
         shifted = (gap + epsilon + np.minimum(order * gap, 2.0) ** 2) * np.exp(np.minimum(n * (renyi - epsilon), 0.0))
         error = TERM_ERROR * (size * value + shifted)
-        certain = renyi - epsilon >= np.log(order / n)
+        certain = renyi - epsilon >= np.log(order / n) + TERM_ERROR * (1.0 + renyi + epsilon)  # beyond rounding
         value = np.where(certain, -np.expm1(epsilon - renyi), value)
         error = np.where(certain, TERM_ERROR * (1.0 + (renyi + epsilon) * np.exp(epsilon - renyi)) * value, error)
     return value, np.where(np.isfinite(error), error, np.inf)
@@ -121,16 +119,18 @@ def epsilon_by_tangents(renyi: FloatArray, order: FloatArray, delta: FloatArray)
         m = np.exp(log_m)
         v, w = _tangent_terms(m, n)
         total = n * renyi + w
-        log_ratio = np.log1p(n * v) + _log_expm1(total) - np.log(order) - np.log(delta)
+        log_total, log_order = _log_expm1(total), np.log(order)
+        log_ratio = np.log1p(n * v) + log_total - log_order - np.log(delta)
         gap = np.where(n == 0.0, (renyi + w) / delta, np.logaddexp(0.0, log_ratio) / n)
         epsilon = 0.5 * gap - m + _log_ratio_difference(order * gap, n * gap, gap)
-        size = m + gap + (total + np.abs(np.log(delta)) + 8.0) * np.minimum(gap, 1.0 / n) + 1.0
+        exponents = total + np.abs(log_total) + log_order + np.abs(np.log(delta)) + 8.0
+        size = m + gap + exponents * np.minimum(gap, 1.0 / n) + 1.0
         return np.where(np.isnan(epsilon), np.inf, epsilon), np.where(n == 0.0, 8.0 * (m + gap) + 1.0, size)
 
     with np.errstate(all="ignore"):
         most = 30.0 / np.clip(n, 1e-6, np.inf)  # beyond it y^n is nothing
         value, size = bound(_minimize_log(lambda s: bound(s)[0], 0.25 * delta, most))  # 2 delta where all is small
-        certain = delta * order >= 1.0
+        certain = delta * order >= 1.0 + TERM_ERROR
         value = np.where(certain, renyi + np.log1p(-delta), value)
         error = TERM_ERROR * np.where(certain, renyi - np.log1p(-delta) + delta / (1.0 - delta), size)
     return value, np.where(np.isfinite(error), error, np.inf)
@@ -153,8 +153,7 @@ def _log_ratio_at_one(epsilon: FloatArray, order: FloatArray, n: FloatArray) -> 
 
 def _tangent_terms(m: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
     """v = 1 - e^-m, and w = n (m - v) + (n v - ln(1 + n v)); m - v for n = 0, as that is its slope in n."""
-    v = -np.expm1(-m)
-    beyond = exp_excess(-m)
+    v, beyond = -np.expm1(-m), exp_excess(-m)
     return v, np.where(n == 0.0, beyond, n * beyond + minus_log1pmx(n * v))
 
 

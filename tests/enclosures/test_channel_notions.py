@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import exp, inf, log, mpf, sqrt
+from mpmath import exp, inf, log, mpf, sqrt, workdps
 from scipy.sparse import csr_array
 
 from fastpriv import Channel, DomainError, RandomizedResponse, channel_capacity, notions
@@ -338,3 +338,24 @@ def test_secrets_that_a_sparse_column_does_not_list():
             assert abs(sparse.value - dense.value) <= 1e-13 * dense.value
             assert sparse.lower <= dense.upper
             assert dense.lower <= sparse.upper
+
+
+def test_the_largest_likelihood_of_rare_ones():
+    """log q enters the probability of a class, and log p - log q takes it back: both of size 593."""
+    channel = UnaryEncoding.optimized(4, 593.1193818321219)
+    prior = np.array([1.0, 5.82789473236251e-41, 6.900073775179619e-45, 3.401249872321711e-20])
+    found = notions.summary(prior, channel)
+    with workdps(600):
+        q = 1 / (1 + exp(mpf(593.1193818321219)))
+        most = log((1 - (1 - q) ** 4) / q / 2 + (1 - q) ** 3 / 2)  # x ones: p q^(x-1) (1-q)^(4-x) for the likeliest
+    assert found.maximal_leakage.lower <= most <= found.maximal_leakage.upper
+    assert found.maximal_leakage.width <= 1e-10
+
+
+@pytest.mark.parametrize("channel", [UnaryEncoding(4, 0.7), RandomizedResponse(4, 0.7)], ids=repr)
+def test_the_best_guess_of_a_prior_that_misses_one(channel):
+    prior = np.array([0.04290342976597548, 0.009295485350173917, 0.0038495357865523435, 0.9439515493972983])
+    assert abs(prior.sum() - 1) > 1e-10
+    want = mpf(prior[3]) / sum(map(mpf, prior.tolist()))
+    found = notions.summary(prior, channel).prior_vulnerability
+    assert found.lower <= want <= found.upper

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fastpriv import special
+from fastpriv.base import binomial
 from fastpriv.composition import engines, gaussian_fits
 from fastpriv.conversions import differential_privacy, mutual_information_privacy
 from fastpriv.kernels import _awgn
@@ -127,3 +128,22 @@ ULP = 2.0**-52  # at most, relative
 def test_errors_of_kernels_are_not_smaller_than_their_tests_know(module, name, tested):
     """The test that BOUNDS.md names for such a constant knows the kernel alone, not the modules that rest on it."""
     assert tested <= getattr(module, name) <= 4 * tested
+
+
+def test_binomial_probabilities():
+    """Lemma 14.1 of docs/proofs/notions.md: the table of Stirling's remainders, and deviances near and far."""
+    with mpmath.workdps(60):
+        for n in range(1, 16):
+            rest = mpmath.loggamma(n + 1) - (n + 0.5) * mpmath.log(n) + n - mpmath.log(2 * mpmath.pi) / 2
+            assert abs(binomial._REMAINDERS[n] - rest) <= 67 * 2.0**-53, n
+        rng = np.random.default_rng(14)
+        for _ in range(200):
+            n, log_q = int(10 ** rng.uniform(0.3, 7)), float(-(10 ** rng.uniform(-2, 2.8)))
+            q = mpmath.exp(mpmath.mpf(log_q))
+            x = min(n, max(0, round(float(n * q) * 10 ** rng.uniform(-0.3, 0.3)) + int(rng.integers(0, 3))))
+            other = float(mpmath.log1p(-q))
+            got = float(binomial.log_binomial_pmf(np.array([x]), n, log_q, other)[0])
+            want = mpmath.log(mpmath.binomial(n, x)) + x * mpmath.mpf(log_q) + (n - x) * mpmath.log1p(-q)
+            size = sum(a * mpmath.log(a / (n * b)) + n * b - a for a, b in ((x, q), (n - x, 1 - q)) if a)
+            moved = 10 * abs(x - n * q) * (1 + abs(other))  # of both means, by exp and other
+            assert abs(got - want) <= (161 * size + 220 + 10 * abs(want) + moved) * 2.0**-53, (n, x, log_q, got, want)

@@ -1,6 +1,8 @@
 """The curves of mutual-information privacy against many digits held between a primal and a dual value."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from fastpriv.conversions import lip_delta_from_cd_lmip
 from oracles import lmip_conversions as oracle
 from sizes import few_or_all
 
+CSRC = Path(__file__).parents[2] / "csrc/lmip"
 LN2 = math.log(2)
 RELATIVE, RELATIVE_ATOM = 3e-15, 3e-14  # as stated in fastpriv.special
 PROVED = mpf(10) ** -20  # how far primal and dual may be apart
@@ -206,3 +209,26 @@ def test_no_nan_and_no_neighbours():
         assert ((values >= 0) & (values <= 1)).all(), f.__name__
         alone = np.array([f(*(float(a[i]) for a in arguments)) for i in some])
         np.testing.assert_array_equal(alone, values[some])
+
+
+def test_series_are_those_of_bernoulli_numbers():
+    """Lemma 12.12 of docs/proofs/conversions.md: coefficients are rounded, and the next term is what it says."""
+    text = "".join((CSRC / name).read_text() for name in ("fp_lmip.h", "fp_lmip_lip.h"))
+
+    def table(name):
+        body = re.search(rf"double {name}\[\d+\] = {{(.*?)}};", text, re.DOTALL)[1]
+        return [eval(term) for term in body.replace("\n", " ").split(",") if term.strip()]
+
+    with mp.workdps(40):
+        b = [mp.bernoulli(2 * k) / mp.factorial(2 * k) for k in range(1, 10)]
+        wanted = {
+            "T": [mpf(1) / (2 * k + 3) for k in range(14)], "fp_lmip_b": b[:8],
+            "D": [(2 * k + 1) * x for k, x in enumerate(b[:8])],
+            "S": [x / (2 * k + 2) for k, x in enumerate(b[:7])],
+        }
+        for name, want in wanted.items():
+            found = table(name)
+            assert len(found) == len(want), name
+            assert all(abs(x / y - 1) <= 2.0**-52 for x, y in zip(found, want, strict=True)), (name, found)
+        assert abs(b[8]) < 8.7e-15
+        assert abs(b[7]) / 16 < 2.2e-14

@@ -1,5 +1,6 @@
 """Two points against two points with one sigma, and the subsampled Gaussian mechanism, against ball arithmetic."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -255,3 +256,36 @@ def test_the_former_names_answer_in_their_order():
         other, level = (0.5, 1e-3) if name == "noise_add" else (0.8, 0.25)
         order = (0.01, other) if name == "noise_add" else (other, 0.01)
         assert old(0.01, other, [level]) == getattr(special, f"sampled_gaussian_{name}")(*order, [level])
+
+
+EDGES = [0.0, 5e-324, 2.0**-201, 2.0**-200, 2.0**-61, 2.0**-60, 1e-9, 0.5, 1 - 2.0**-40, 1 - 2.0**-41, 1.0, 40.0,
+         math.nextafter(40.0, 50.0), 1e9, 1.1e9, math.inf]
+
+
+@pytest.mark.parametrize("name", ["delta_remove", "delta_add", "log_delta_remove", "log_delta_add"])
+def test_many_sampled_releases_have_the_bits_of_one(name):
+    """Usual settings are computed side by side without branches; the others, and single ones, one by one."""
+    rng, ufunc = np.random.default_rng(7), getattr(special, f"sampled_gaussian_{name}")
+    wide = [10 ** rng.uniform(*ends, 300) for ends in ((-3, 3), (-15, 0), (-18, 1.7))]
+    rate = rng.uniform(1e-4, 0.99, 300)
+    cuts = np.array([0.41, 0.5, math.sqrt(2) - 1])[np.arange(300) % 3] * (1 + 2.0**-52 * rng.integers(-4, 4, 300))
+    turns = -np.log1p(-rate) * (1 + rng.choice([0.0, 1e-15, 1e-3, 2e-3], 300))  # where c_0 changes its sign
+    near = -np.log1p(-np.minimum(cuts * rate / (1 - rate), 0.9))  # (G - A) / A at the branches of the logarithm
+    ends = np.array(list(itertools.product(EDGES, EDGES, EDGES))).T
+    some = ends[:, rng.permutation(len(EDGES) ** 3)[:600]]
+    for sigma, share, epsilon in (wide, (wide[0], rate, near), (wide[0], rate, turns), some):
+        together = np.array(ufunc(sigma, share, epsilon))
+        alone = np.array([ufunc(*setting) for setting in zip(sigma, share, epsilon, strict=True)]).T
+        assert np.array_equal(together, alone, equal_nan=True)
+
+
+@pytest.mark.parametrize("weights", [(0.99, 0.01), (0.3, 0.7), (1 - 1e-13, 1e-13), (0.5 + 2e-10, 0.5)])
+def test_a_curve_of_a_sampled_release_has_the_bits_of_its_points(weights):
+    p, q = GaussianMixture(weights, [0.0, 1.0], 0.7), GaussianMixture.single(0.0, 0.7)
+    rate = weights[1]
+    grid = np.sort(np.concatenate([np.geomspace(1e-20, 45.0, 60), [0.0, 2.0**-60, 40.0, rate * 0.41, rate * 0.5]]))
+    for pair in ((p, q), (q, p)):
+        curve = hockey_stick_divergence(*pair, grid)
+        points = [hockey_stick_divergence(*pair, float(epsilon)) for epsilon in grid]
+        for name in ("value", "lower", "upper"):
+            assert np.array_equal(getattr(curve, name), [getattr(point, name) for point in points])

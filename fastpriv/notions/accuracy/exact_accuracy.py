@@ -13,19 +13,20 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from ... import special
 from ...base.binomial import log_poisson_pmf
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray
 from ...kernels import _channel_blocks
 
 Bounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper
 
-# bound: tested by enclosures/test_pac - relative error of the Poisson sum and of SciPy's functions in it
-_RELATIVE_ERROR = 1e-11
+# bound: proved - docs/proofs/notions.md, 14.13: relative error of the Poisson sum, incomplete gamma functions and Phi
+_RELATIVE_ERROR = 2e-11
 # bound: proved - docs/proofs/roundings.md, 13.14: shifts, radii, norms, and half their squares, relative to the number
 _ROUNDING = 16 * UNIT_ROUNDOFF
 _MOST_TERMS = 2**17  # of the Poisson sum: a millisecond or so
+_CLOSED_START = 5000.0  # e^-x is an extended double, and Stirling's series holds for orders near what is larger
 _DEVIATIONS = 42.0  # standard deviations beyond which no mass counts, since e^(-42^2 / 2) < 1e-383
 
 
@@ -39,8 +40,7 @@ def has_gaussian_form(gap: FloatArray, sigma: float, alpha: FloatArray, norm: fl
 
 def gaussian_misses(gap: FloatArray, sigma: float, alpha: FloatArray, norm: float) -> Bounds:
     """P(||gap + sigma Z|| > alpha), for alpha of shape (A,)."""
-    shift = np.abs(gap) / sigma
-    radius = alpha / sigma
+    shift, radius = np.abs(gap) / sigma, alpha / sigma
     value, low, high = (
         _beyond(shift * (1 + sign * _ROUNDING), radius * (1 - sign * _ROUNDING), norm) for sign in (0.0, -1.0, 1.0)
     )
@@ -59,8 +59,7 @@ def _beyond(shift: FloatArray, radius: FloatArray, norm: float) -> FloatArray:
             return np.asarray(-np.expm1(np.log1p(-np.minimum(each, 1.0)).sum(axis=1)))
     length = _length(shift)
     if length == 0.0:  # the first term of the sum is all of it
-        with np.errstate(over="ignore"):
-            return np.asarray(special.gammaincc(0.5 * shift.size, 0.5 * radius * radius))
+        return _gamma_tail(0.5 * shift.size, radius)
     return np.array([_beyond_ball(shift.size, length, float(a)) for a in radius])
 
 
@@ -72,9 +71,42 @@ def _length(x: FloatArray) -> float:
 
 def _beyond_ball(k: int, length: float, radius: float) -> float:
     """The Poisson sum; its terms peak between j = l, where the weights do, and j = length radius / 2."""
-    half, x = 0.5 * length * length, 0.5 * radius * radius
+    half = 0.5 * length * length
     low = 0.5 * max(0.0, length - _DEVIATIONS) ** 2 - 1.0
     top = 0.5 * max(length, min(radius, length + _DEVIATIONS)) * length
     high = 0.5 * (math.sqrt(2.0 * max(top, half)) + _DEVIATIONS) ** 2 + 1.0
     j: Any = np.arange(max(0.0, math.floor(low)), math.ceil(high) + 1.0)
-    return min(1.0, float(np.sum(np.exp(log_poisson_pmf(j, half)) * special.gammaincc(0.5 * k + j, x))))
+    return min(1.0, float(np.sum(np.exp(log_poisson_pmf(j, half)) * _gamma_tails(0.5 * k + j, radius))))
+
+
+def _gamma_tail(order: float, radius: FloatArray) -> FloatArray:
+    """Q(order, radius^2 / 2): the sum of ``_gamma_tails`` for all radii at once where it is short."""
+    with np.errstate(over="ignore"):
+        x, first = 0.5 * radius * radius, order % 1.0
+    if not (x.max(initial=0.0) <= _CLOSED_START and order * x.size <= 2**20):
+        return np.array([_gamma_tails(np.array([order]), float(a))[0] for a in radius])
+    b: Any = np.arange(first + 1.0, order).astype(np.longdouble)
+    sums = 1.0 + np.multiply.accumulate(x[:, None] / b, axis=1).sum(axis=1)
+    sums *= np.exp(-x.astype(np.longdouble)) * (2.0 * np.sqrt(x / math.pi) if first else 1.0)
+    return np.asarray(sums + (special.erfc(np.sqrt(x)) if first else 0.0), dtype=np.float64)
+
+
+def _gamma_tails(order: FloatArray, radius: float) -> FloatArray:
+    """Q(a, radius^2 / 2) for orders a in steps of 1 from a multiple of 1/2.
+
+    It is erfc or 0, and the terms x^b e^-x / Gamma(b + 1) for b < a, whose quotients are x / b.
+    """
+    x, first = 0.5 * radius * radius, float(order[0] % 1.0)
+    is_small = x <= _CLOSED_START
+    low = first if is_small else first + float(np.floor(0.5 * (radius - _DEVIATIONS) * (radius - _DEVIATIONS)))
+    top = min(float(order[-1]), 0.5 * (radius + _DEVIATIONS) * (radius + _DEVIATIONS) + 2.0)
+    if low >= top:
+        return np.zeros(order.size)
+    b: Any = np.arange(low, top).astype(np.longdouble)
+    centre = 0 if is_small else min(int(x - low), b.size - 1)
+    falling = np.multiply.accumulate(b[centre:0:-1] / x)[::-1]
+    terms = np.concatenate([falling, [1.0], np.multiply.accumulate(x / b[centre + 1 :])])
+    smallest = np.exp(-np.longdouble(x)) * (2.0 * math.sqrt(x / math.pi) if first else 1.0)
+    terms *= smallest if is_small else math.exp(log_poisson_pmf(float(b[centre]), x))
+    sums = np.cumsum(np.append(special.erfc(math.sqrt(x)) if first and is_small else 0.0, terms))
+    return np.asarray(sums[np.clip(order - low, 0, b.size).astype(np.intp)], dtype=np.float64)

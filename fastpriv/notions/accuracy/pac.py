@@ -89,7 +89,7 @@ def pac_accuracy(
     Behind a channel with rows of numbers ``points`` it is one sum,
     ``channel.rows(d, d + 1)[0][abs(points - mu) > alpha].sum()``.
 
-    **Accuracy** 1e-11 relative in closed form; ``tests/enclosures/test_pac.py``.
+    **Accuracy** 2e-11 relative in closed form; ``tests/enclosures/test_pac.py``.
     ``tests/intervals/test_pac_coverage.py`` counts the misses of the intervals over many seeds. Source: Zhang and Chen,
     Bridging Privacy and Robustness, definition IV.4; Clopper and Pearson 1934.
 

@@ -6,13 +6,13 @@ attacker's belief, a = (f - b)/(f + b). JS(f || b) = sum (f + b)/4 phi(a), phi(a
 g is formed from P - q and r - 1, both centred. With N^2 = sum (P - q)^2 / q, chi^2 = sum q (r - 1)^2 and S of
 ``dense_quantities``, its error is at most u (m + 60) N chi + 40 u (N + chi) sqrt(S); the terms of JS fall and then rise
 in g, so that the ends of its interval bound each of them. For one distribution, |r - 1| <= (top - low)/q gives
-110 u sum (|P - q| + 0.3 D) (top - low)/q. Both are far too wide if a rare secret makes r huge; term by term the error
-is u (m + 100) sum |P - q| |r - 1| + 40 u sum D |r - 1| + 40 u sum |P - q| D / q and u^2 S, at the cost of one more
-product of matrices.
+120 u sum (|P - q| + 0.3 D) (top - low)/q. Both are far too wide if a rare secret makes r huge; term by term the error
+is u (m + 60) sum |P - q| |r - 1| + 40 u sum D |r - 1| + 40 u sum |P - q| D / q and u^2 S, at the cost of one more
+product of matrices. Cells made from logarithms add four times their error to the first term.
 """
 
-# bounds: tested by enclosures/test_channel_notions - roundings, by the notes at the head, and of terms of
-#    Jensen-Shannon
+# bounds: proved - docs/proofs/notions.md, 14.6 and 14.7: roundings of expected posteriors, of terms of Jensen-Shannon
+#    and of masses of types
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from ...base.numerics import UNIT_ROUNDOFF as U
 from ...base.parallel import Progress
 from ...capacity import structured
 from ...channels import DefaultChannel
+from ...channels.type_classes import compositions, log_multinomials
 from ...kernels import _channel_blocks, _matrix_product
 from ...mechanisms.set_valued import count_times_log
 from . import product_channels
@@ -127,7 +128,7 @@ def _shifts_under_one(
         q_error = q_error + rows.rescaled(first.q)  # q is rounded when it is subtracted from the given P
     with np.errstate(over="ignore"):
         weighted_span = float(np.sum((np.abs(change) + 0.3 * q_error) * (first.span * inverse)))
-    error = (110 * U + 2 * first.relative_error) * weighted_span
+    error = (120 * U + 4 * (first.relative_error + rows.mass_error)) * weighted_span
     if not error * float(rows.prior.max()) <= _WIDE_ERROR:
         return _shifts_under(rows, release, believed, weight)
     g = row_statistics(rows, change=change, divergences=False).mean_changes
@@ -139,13 +140,11 @@ def _shifts_under(rows: RowBlocks, releases: Any, believed: FloatArray, weight: 
     """Under many rows as releases, or under one given P - q (without weight), by products of matrices."""
     first = rows.columns
     n, m = rows.channel.shape
-    count = 1 if weight is None else releases.size
-    q_error = rows.rescaled(first.spread)
+    count, q_error = 1 if weight is None else releases.size, rows.rescaled(first.spread)
     if weight is None:
         q_error = q_error + rows.rescaled(first.q)
     columns = _ColumnFactors.of(first.q, first.spread, q_error, rows.root_scale)
-    relative = U * (m + 100) + 2 * first.relative_error
-    gap = _sum_error(rows, believed)
+    relative, gap = U * (m + 100) + 4 * (first.relative_error + rows.mass_error), _sum_error(rows, believed)
 
     def sums_of_block(task: tuple[slice, slice]) -> FloatArray:
         chosen, part = task
@@ -221,8 +220,7 @@ def shifts_of_channels(cells: RealArray, columns: FloatArray, prior: FloatArray,
     # the order of sums is that of the memory, which a choice of rows may have changed
     cells, prior = np.ascontiguousarray(cells), np.ascontiguousarray(prior)
     centre, delta, q, spread, _ = np.ascontiguousarray(np.moveaxis(columns, 1, 0))
-    factors = _ColumnFactors.of(q, spread, spread, 1.0)
-    change = (cells - centre[:, None]) - delta[:, None]
+    factors, change = _ColumnFactors.of(q, spread, spread, 1.0), (cells - centre[:, None]) - delta[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         t = change * factors.inverse[:, None]
     sums = _sums_under_changes(change, t, prior, prior, factors, U * (m + 100), gap[:, None, None])
@@ -247,7 +245,7 @@ def _enclosed_terms(pi: FloatArray, belief: FloatArray, g: FloatArray, error: Fl
 def _roots_of_sums(sums: FloatArray, terms: int, weight: FloatArray | None) -> PosteriorShifts:
     """Roots of sums of so many terms, of shape (3, n): values, lower and upper bounds."""
     value, lower, upper = np.maximum(sums, 0.0)
-    relative, most = (terms + 60) * U, SQRT_LOG_2
+    relative, most = (terms + 300) * U, SQRT_LOG_2
     value, lower = np.minimum(np.sqrt(value), most), np.minimum(np.sqrt(lower * (1 - relative)), most)
     upper = np.minimum(np.sqrt(upper * (1 + relative) + 1e-300 * (upper > 0)), SQRT_LOG_2_ABOVE)
     return PosteriorShifts(value, lower, upper, weight, "expected posterior, centred")
@@ -255,11 +253,9 @@ def _roots_of_sums(sums: FloatArray, terms: int, weight: FloatArray | None) -> P
 
 def _jensen_shannon_terms(pi: FloatArray, belief: FloatArray, g: FloatArray) -> FloatArray:
     """Terms of JS(pi (1 + g) || belief)."""
-    change = pi * g + (pi - belief)
-    both = np.maximum(pi * (1.0 + g), 0.0) + belief
+    change, both = pi * g + (pi - belief), np.maximum(pi * (1.0 + g), 0.0) + belief
     a = np.clip(np.divide(change, both, out=np.zeros_like(change), where=both > 0), -1.0, 1.0)
-    square = a * a
-    series = np.zeros_like(a)
+    square, series = a * a, np.zeros_like(a)
     for k in range(_SERIES_TERMS, 0, -1):
         series = square * (1.0 / (k * (2 * k - 1)) + series)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -283,24 +279,24 @@ def _symmetric_shift(model: ChannelWithPrior) -> tuple[float, float, float] | No
     if model.prior is not None and not uniform:
         return None
     factors = model.factors or [(model.channel, 1, None)]
-    log_mass, logs = np.zeros(1), [np.zeros(1)] * 3  # log(1 + g): value, lower, upper
+    log_mass, mass_error, logs = np.zeros(1), np.zeros(1), [np.zeros(1)] * 3  # log(1 + g): value, lower, upper
     for factor, power, _ in factors:
         classes = type_classes(ChannelWithPrior(factor, None)) if structured.is_symmetric(factor) else None
         if classes is None or (power + 1) * log_mass.size > _MOST_TYPES:
             return None
         k, hits = factor.inputs, np.arange(power + 1)  # hits: factors where the secret is the true one
-        energy, relative = chi_square_information(classes)
+        energy, relative = chi_square_information(classes, factor)
         most, least = energy * (1 + relative), energy * (1 - relative)
         ends = (_log_growth(hits, *pair, k) for pair in ((energy, energy), (least, most), (most, least)))
         logs = [np.add.outer(log, of_factor).reshape(-1) for log, of_factor in zip(logs, ends, strict=True)]
-        log_choices = np.array(
-            [math.lgamma(power + 1) - math.lgamma(i + 1) - math.lgamma(power - i + 1) for i in hits.tolist()]
-        )
+        log_choices, choices_error = log_multinomials(power, compositions(power, 2))
         misses = count_times_log(power - hits, math.log1p(-(1 / k)) if k > 1 else -math.inf)
-        log_mass = np.add.outer(log_mass, log_choices - hits * math.log(k) + misses).reshape(-1)
+        of_factor = np.asarray(log_choices - hits * math.log(k) + misses, dtype=np.float64)
+        log_mass = np.add.outer(log_mass, of_factor).reshape(-1)
+        mass_error = np.add.outer(mass_error, choices_error + 16 * U * (hits * math.log(k) - misses)).reshape(-1)
     possible = log_mass > -np.inf
     mass, (g, low_g, high_g) = np.exp(log_mass[possible]), (np.expm1(log[possible]) for log in logs)
-    mass_error = U * 16 * (8 + np.abs(log_mass[possible])) + 40 * U
+    mass_error = mass_error[possible] + 16 * U * (8 + np.abs(log_mass[possible])) + 300 * U
     outward = low_g - 4 * U * np.abs(low_g), high_g * (1 + 4 * U)
     middle, down, up = (_jensen_shannon_terms(mass, mass, x) for x in (g, *outward))
     low = np.where((low_g < 0) & (high_g > 0), 0.0, np.minimum(np.minimum(down, up), middle)) * (1 - mass_error)
@@ -314,8 +310,7 @@ def _log_growth(hits: NDArray[Any], at_true_secret: float, elsewhere: float, k: 
     larger, down where it is the smaller."""
     log_hit = math.log1p(at_true_secret)
     share = min(elsewhere / (k - 1), 1.0) if 1 < k < 2**1000 else 0.0
-    log_miss = math.log1p(-share) if share < 1 else -math.inf
-    misses = hits[-1] - hits
+    log_miss, misses = math.log1p(-share) if share < 1 else -math.inf, hits[-1] - hits
     log = hits * log_hit + count_times_log(misses, log_miss)
     size = hits * log_hit + count_times_log(misses, -log_miss if log_miss > -math.inf else 0.0)
     direction = 0.0 if at_true_secret == elsewhere else 1.0 if at_true_secret > elsewhere else -1.0

@@ -12,7 +12,7 @@ a shift of epsilon, and so are the roundings of each cell of stored rows, at mos
 subnormal products lose. Both are bounded by the curve at e - h and e + h: of a small delta they are a small part.
 """
 
-# bounds: tested by enclosures/test_channel_notions - roundings, by the notes at the head
+# bounds: proved - docs/proofs/notions.md, 14.4 and 14.5: roundings of rows, pairs, levels and sums
 
 from __future__ import annotations
 
@@ -66,8 +66,7 @@ def ldp_delta(
     """sup over ordered pairs of rows of H_epsilon, for all secrets or those of positive prior probability."""
     levels = _validated_levels(epsilon).reshape(-1)
     name = "ldp_on_support" if on_support else "ldp_epsilon"
-    end = brackets(model, (name,), n_jobs=n_jobs)[name].upper
-    gap = model.channel.mass_gap
+    end, gap = brackets(model, (name,), n_jobs=n_jobs)[name].upper, model.channel.mass_gap
     all_secrets = not on_support or structured.is_symmetric(model.channel) or _has_full_support(model.prior)
     pairs = model.channel.dominating_pairs() if all_secrets else None
     if pairs is not None:
@@ -108,8 +107,7 @@ def _ldp_bounds(
 
 def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, progress: Progress) -> Estimate:
     """sup over secrets of positive prior probability of max{H(q || Q_d), e^-epsilon H(Q_d || q)}."""
-    levels = _validated_levels(epsilon).reshape(-1)
-    sides = brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
+    levels, sides = _validated_levels(epsilon).reshape(-1), brackets(model, ("xi_plus", "xi_minus"), n_jobs=n_jobs)
     end = max(side.upper for side in sides.values())
     if is_plain(model):
         numbers, tiny, scaled = _plain_lip_curves(stacks.StackWithPriors.of_one(model), levels[None], 1, progress)
@@ -121,10 +119,13 @@ def lip_delta(model: ChannelWithPrior, epsilon: ArrayLike, n_jobs: int | None, p
     curve: Curve
     if classes is not None:  # every secret has the mean over secrets
         pair = product_channels.pair_if_symmetric(classes)
-        curve = functools.partial(_curve_against_release, (pair,), omitted_mass=classes.omitted_mass)
+        uncertain = classes.omitted_mass + structured.shared_error(model.channel)
+        curve = functools.partial(_curve_against_release, (pair,), uncertain_mass=uncertain)
         method = "classes of like releases"
     elif (pairs := product_channels.release_pairs(model)) is not None:
-        curve, method = functools.partial(_curve_against_release, pairs), "worst types of secrets against the release"
+        uncertain = sum(power * structured.shared_error(factor) for factor, power, _ in model.factors or ())
+        curve = functools.partial(_curve_against_release, pairs, uncertain_mass=uncertain)
+        method = "worst types of secrets against the release"
         gap += 2.2 * model.gap
     else:
         rows = RowBlocks(with_distinct_rows(model), n_jobs, progress)
@@ -148,8 +149,7 @@ def ldp_delta_of_stack(
         )
     name = "ldp_on_support" if on_support else "ldp_epsilon"
     end = stacks.stack_quantities(prior, stack, (name,), n_jobs, None)[name]
-    on = pairs if on_support else pairs._replace(priors=None)
-    gap = pairs.gaps[pairs.channel, None]
+    on, gap = pairs if on_support else pairs._replace(priors=None), pairs.gaps[pairs.channel, None]
     n = stack.inputs
 
     def of_block(part: slice) -> FloatArray:
@@ -161,8 +161,7 @@ def ldp_delta_of_stack(
 
     tasks = pairs.blocks(max(1, 3 * n * levels.shape[1] // 8))
     parts = parallel.ordered_map(of_block, tasks, n_jobs=n_jobs, progress=progress, shared=True)
-    values = np.concatenate([np.empty((0, 3 * levels.shape[1])), *parts])
-    ends = _flat_upper(end, pairs, levels)
+    values, ends = np.concatenate([np.empty((0, 3 * levels.shape[1])), *parts]), _flat_upper(end, pairs, levels)
     numbers = np.stack(_ldp_bounds(values, levels, gap, ends, stack.outputs, 0.0, True))
     return _stack_curve(pairs, levels, numbers, ends, _tiny_cells(on, levels), epsilon, "all ordered pairs of rows")
 
@@ -207,16 +206,14 @@ def _plain_lip_curves(
     pairs: stacks.StackWithPriors, levels: FloatArray, n_jobs: int | None, progress: Progress
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Value, lower and upper bound (3, s, e); where tiny cells leave no lower bound, and where columns need a scale."""
-    gap = pairs.gaps[pairs.channel, None] + 2.2 * pairs.prior_gaps[:, None]
-    n = levels.shape[1]
+    gap, n = pairs.gaps[pairs.channel, None] + 2.2 * pairs.prior_gaps[:, None], levels.shape[1]
 
     def of_block(part: slice) -> FloatArray:
         shifted = _with_shifted(levels[part], gap[part])
         curves, sums, scaled = _channel_quantities.curves_of_channels(
             pairs.cells, pairs.priors, pairs.channel[part], pairs.prior[part], _capped_expm1(shifted), True
         )
-        value = np.maximum(curves[1], np.exp(-shifted) * curves[0])
-        span = np.minimum(2.0, sums[:, 1:])
+        value, span = np.maximum(curves[1], np.exp(-shifted) * curves[0]), np.minimum(2.0, sums[:, 1:])
         error = 16 * U * (sums[:, :1] + span) + 32 * U * np.minimum(1.0, span) + 74 * U * value
         low, high = _bounds_from_shifted(value[:, n:], error[:, n:], levels[part], gap[part])
         value, error = value[:, :n], error[:, :n]
@@ -338,8 +335,7 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
         logs, ratio = pair.log_p[possible], pair.log_ratio[possible]
         log_error, ratio_error = pair.log_error[possible], pair.ratio_error[possible]
         p, finite = np.exp(logs), np.isfinite(ratio)
-        size = np.abs(np.where(finite, ratio, 0.0))
-        step = max(1, _BATCH_TERMS // max(1, logs.size))
+        size, step = np.abs(np.where(finite, ratio, 0.0)), max(1, _BATCH_TERMS // max(1, logs.size))
         for start in range(0, levels.size, step):
             e = levels[start : start + step, None]
             with np.errstate(invalid="ignore"):
@@ -347,10 +343,9 @@ def _curve_of_pairs(pairs: tuple[RowPair, ...], levels: FloatArray) -> tuple[Flo
                 terms = np.where(below < 0, p * -np.expm1(np.minimum(below, 0.0)), 0.0)
                 shift = np.where(finite & np.isfinite(e), ratio_error + 2 * U * (size + e), 0.0)
                 near = below < shift
-            value = terms.sum(axis=1)
-            term_error = 1.01 * (terms * log_error).sum(axis=1)
+            value, term_error = terms.sum(axis=1), 1.01 * (terms * log_error).sum(axis=1)
             term_error += 1.01 * np.where(near, p * np.exp(np.minimum(below, 0.0)) * shift, 0.0).sum(axis=1)
-            term_error += value * U * (16 + math.log2(logs.size + 1) * 2) + _UNDERFLOW_ERROR * logs.size
+            term_error += value * U * (36 + math.log2(logs.size + 1)) + _UNDERFLOW_ERROR * logs.size
             part = slice(start, start + step)
             error[part] = np.maximum(error[part], term_error)
             best[part] = np.maximum(best[part], value)
@@ -389,8 +384,7 @@ def _full_curve(
                 _channel_blocks.raise_hockey_sticks(rows[:count], row, excess, forward, backward)
         return np.maximum(forward, backward)
 
-    tasks = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)]
-    largest = np.zeros(excess.size)
+    tasks, largest = [(parts[i], parts[j]) for j in range(len(parts)) for i in range(j + 1)], np.zeros(excess.size)
     for divergence in parallel.ordered_map(of_blocks, tasks, n_jobs=n_jobs, progress=progress, shared=True):
         largest = np.maximum(largest, divergence)
     return largest
@@ -410,8 +404,7 @@ def _screened_curve(
         rows = _rows_as_doubles(channel, secrets)
         rows = np.ascontiguousarray(rows[_clustered_order(rows)])
     step = math.isqrt(_SCREENED_TERMS // (m * (first.size - 1)))
-    parts = parallel.blocks(n, min(max(step // 16, 1), 64) * 16)
-    largest = np.zeros(excess.size)
+    parts, largest = parallel.blocks(n, min(max(step // 16, 1), 64) * 16), np.zeros(excess.size)
 
     def block(part: slice) -> FloatArray:
         return _rows_as_doubles(channel, secrets[part]) if rows is None else rows[part]
@@ -433,8 +426,7 @@ def _screened_curve(
 
 def _clustered_order(rows: FloatArray) -> IndexArray:
     """An order in which rows near each other are close: halves by the column of the largest spread, and so on."""
-    order = np.arange(len(rows))
-    parts = [(0, len(rows))]
+    order, parts = np.arange(len(rows)), [(0, len(rows))]
     while parts:
         start, stop = parts.pop()
         middle = start + (stop - start + 31) // 32 * 16
@@ -476,19 +468,22 @@ def _curve_against_mixture(blocks: RowBlocks, levels: FloatArray) -> tuple[Float
     value = np.maximum(largest[1], np.exp(-levels) * largest[0])
     span = min(2.0, float(blocks.rescaled(first.span).sum()))
     if blocks.unscaled:
-        error = 16 * U * (float(first.spread.sum()) + span) + 32 * U * min(1.0, span)
+        error = 74 * U * value + 16 * U * (float(first.spread.sum()) + span) + 32 * U * min(1.0, span)
     else:
-        error = 100 * U + 4 * blocks.mass_error
-    return value, np.full(levels.size, error) + 74 * U * value
+        error = 74 * U * value + 100 * U + 4 * blocks.mass_error + _cell_rounding(blocks.channel, levels)
+    return value, error
 
 
 def _curve_against_release(
-    pairs: tuple[RowPair, ...], levels: FloatArray, omitted_mass: float = 0.0
+    pairs: tuple[RowPair, ...], levels: FloatArray, uncertain_mass: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows against the distribution of the release, in both directions; the latter is second in each pair."""
+    """Rows against the distribution of the release, in both directions; the latter is second in each pair.
+
+    ``uncertain_mass`` bounds the mass that no class covers, and the distance of the classes from the true ones.
+    """
     swapped = (RowPair(pair.log_q, pair.log_p, -pair.log_ratio, pair.log_error, pair.ratio_error) for pair in pairs)
     under, under_error = _curve_of_pairs(tuple(swapped), levels)
     over, over_error = _curve_of_pairs(pairs, levels)
     scale = np.exp(-levels)
-    value, error = np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 4 * U * over))
-    return value, error + (1 + 2 * value) * omitted_mass
+    value, error = np.maximum(under, scale * over), np.maximum(under_error, scale * (over_error + 8 * U * over))
+    return value, error + (1 + 2 * value) * uncertain_mass

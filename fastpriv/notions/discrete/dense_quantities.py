@@ -214,8 +214,7 @@ def _column_statistics(rows: RowBlocks) -> ColumnStatistics:
         else:
             break
     span = top - low
-    spread = np.minimum(span, q + centre)
-    relative_error = 0.0
+    spread, relative_error = np.minimum(span, q + centre), 0.0
     if rows.log and rows.log_scale is not None:  # 16 u D also has to cover the rounding of cells and of q
         with np.errstate(divide="ignore", invalid="ignore"):
             drop = np.where(q > 0, np.log(np.maximum(top, q) / q), 0.0)
@@ -238,8 +237,7 @@ def row_statistics(
     most of the pass, they are 0.
     """
     first = rows.columns
-    inverse = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs)
-    release = rows.rescaled(first.q)
+    inverse, release = np.divide(1.0, first.q, out=np.zeros_like(first.q), where=first.occurs), rows.rescaled(first.q)
     energy = _channel_blocks.accurate_sum(release * (first.spread * inverse) ** 2)
 
     def block_statistics(part: slice) -> FloatArray:

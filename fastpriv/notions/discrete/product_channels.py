@@ -9,14 +9,14 @@ ratio count together. Both depend on a tuple of secrets through its type alone, 
 
 Of two pairs (Q_d, q), one may have the larger hockey-stick divergence at every level. It is then the more informative
 experiment, and stays so beside any other factor (Blackwell 1953): secrets of the other kind are never the worst ones.
-Computed curves count as ordered if they differ by 1e-9 of themselves and of their slopes, far more than rounding.
+Computed curves count as ordered if they differ by more than their errors.
 
 All numbers are balls, for a prior divided by its sum. Rows that miss 1 by g move 1 + g_d by at most 3.1 g of itself. A
 prior of a product that misses 1 by h is scaled as a whole, which the posterior does not see: JS of the prior as it was
 passed is off by at most 1.1 h JS + h^2.
 """
 
-# bounds: tested by enclosures/test_product_notions - roundings of cells, of sums of few terms and of masses of types
+# bounds: proved - docs/proofs/notions.md, 14.3 and 14.8: roundings of cells, sums of few terms and masses of types
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ...base.values import distinct_rows
 from ...capacity import structured
 from ...channels import AnyChannel, Channel, RowPair, SparseChannel, TypeClasses
 from ...channels.base import mixed_radix_digits
-from ...channels.type_classes import compositions, log_multinomials, product_pairs
+from ...channels.type_classes import compositions, largest_size, log_multinomials, product_pairs
 from ...mechanisms import RandomizedResponse
 from ...posteriors.ball_arithmetic import Ball
 from ...posteriors.product_jensen_shannon import PosteriorMasses, product_type_jensen_shannon
@@ -47,7 +47,8 @@ _MOST_FACTOR_CELLS = 2**20  # n^2 m of a factor: 8 MiB of differences of cells
 _MOST_TYPES = 2**16  # types of secrets of a product, for each of which one integral is taken
 _AUTOMATIC_TYPES = 2**12  # types up to which ``summary`` takes these integrals
 _MOST_LISTED_SECRETS = 2**16  # secrets of a product that are answered one by one
-# bound: tested by enclosures/test_product_notions - by how much curves have to differ to count as ordered
+# bound: proved - docs/proofs/notions.md, 14.8: twice what log ratios may be off by where curves are ordered, relative
+#    to 1 and the level
 _ORDER_MARGIN = 1e-9
 
 
@@ -160,8 +161,7 @@ def _types_of_secrets(model: ChannelWithPrior, kinds: list[_SecretKinds], secret
 
 def _types_of_all_secrets(model: ChannelWithPrior, kinds: list[_SecretKinds]) -> _Counts:
     """The same for all secrets of positive prior probability, in their order."""
-    factors = model.factors or []
-    first = np.cumsum([0, *(len(of_factor.posteriors) for of_factor in kinds)])
+    factors, first = model.factors or [], np.cumsum([0, *(len(of_factor.posteriors) for of_factor in kinds)])
     counts, log_mass = np.zeros((1, first[-1]), dtype=np.int64), np.zeros(1, dtype=np.longdouble)
     for i, (factor, power, prior) in enumerate(factors):
         kind = np.zeros(factor.inputs, dtype=np.intp) if (known := kinds[i].kind) is None else known
@@ -192,7 +192,7 @@ def _all_types(model: ChannelWithPrior, kinds: list[_SecretKinds]) -> _Counts:
 def _mass_rounding(logs: LongDoubleArray, factors: int) -> float:
     """Relative error of masses whose logs are sums in extended precision, of coefficients of at most n log n."""
     size = float(np.max(np.abs(logs))) + factors * (1 + math.log(factors))
-    return 4 * U + 64 * float(np.finfo(np.longdouble).eps) * (factors + size)
+    return 4 * U + 400 * float(np.finfo(np.longdouble).eps) * (factors + size)
 
 
 def _log_mass(prior: Any, size: int) -> Any:
@@ -216,10 +216,9 @@ def _secret_kinds(factor: AnyChannel, prior: Any) -> _SecretKinds | None:
         classes = _symmetric_classes(factor, prior)
         if classes is None:
             return None
-        posterior = _expected_posterior_if_symmetric(classes, factor.inputs)
+        posterior = _expected_posterior_if_symmetric(classes, factor)
         return _SecretKinds([posterior], np.zeros(1, dtype=np.longdouble), None)
-    q = ratios.log_q.exp()
-    row_error = 3.1 * factor.mass_gap
+    q, row_error = ratios.log_q.exp(), 3.1 * factor.mass_gap
     index: dict[bytes, int] = {}
     posteriors: list[PosteriorMasses] = []
     kind = np.full(factor.inputs, -1)
@@ -251,9 +250,9 @@ def _expected_posterior(ratios: _FactorRatios, change: Ball, growth: Ball, row_e
     return PosteriorMasses(ratio, mass, log_mass, mass * growth, dead)
 
 
-def _expected_posterior_if_symmetric(classes: TypeClasses, k: int) -> PosteriorMasses:
+def _expected_posterior_if_symmetric(classes: TypeClasses, factor: AnyChannel) -> PosteriorMasses:
     """For a channel symmetric in its secrets: 1 + g takes one value at the true secret, another elsewhere."""
-    energy, relative = chi_square_information(classes)
+    k, (energy, relative) = factor.inputs, chi_square_information(classes, factor)
     at_true_secret = Ball(energy, relative * energy)
     mid, radius = float(at_true_secret.mid), float(at_true_secret.rad)
     change = Ball([energy, -mid / (k - 1)], [radius, radius / (k - 1) + 2 * U * energy / k])
@@ -272,7 +271,8 @@ def _worst_pairs(factor: AnyChannel, prior: Any) -> tuple[RowPair, ...] | None:
     distinct: dict[bytes, tuple[RowPair, RowPair]] = {}
     for i in range(len(ratios.secrets)):
         pair = _merged(ratios.logs[i], ratios.log_q, ratios.log_ratio[i])
-        whole = RowPair(ratios.logs[i].mid, ratios.log_q.mid, ratios.log_ratio[i].mid)
+        error = np.maximum(ratios.logs[i].rad, ratios.log_q.rad)
+        whole = RowPair(ratios.logs[i].mid, ratios.log_q.mid, ratios.log_ratio[i].mid, error, ratios.log_ratio[i].rad)
         key = b"".join(getattr(pair, name).tobytes() for name in ("log_p", "log_q", "log_ratio"))
         distinct.setdefault(key, (whole, pair))
     worst: list[tuple[RowPair, RowPair]] = []
@@ -288,8 +288,9 @@ def pair_if_symmetric(classes: TypeClasses) -> RowPair:
     possible = log_joint > -np.inf
     joint, ratio = log_joint[possible], classes.log_ratio[possible]
     ratio_size = _finite_size(ratio)
-    ratio_error = 4e-14 * ratio_size + 4 * classes.error
-    log_error = 32 * U * (8 + (np.abs(joint) + ratio_size)) + ratio_error
+    of_log_mass = 8 * U * min(largest_size(classes.log_mass), largest_size(classes.log_relative))
+    ratio_error = 4e-14 * ratio_size + np.where(ratio_size > 0.4, of_log_mass, 0.0) + 4 * classes.error
+    log_error = 160 * U * (8 + (np.abs(joint) + ratio_size)) + ratio_error
     return RowPair(joint + ratio, joint, ratio, log_error, ratio_error)
 
 
@@ -308,29 +309,33 @@ def _merged(row: Ball, q: Ball, ratio: Ball) -> RowPair:
 def _dominates(pair: RowPair, other: RowPair) -> bool:
     """Whether the hockey-stick divergence of ``pair`` from the distribution of the release is larger at every level.
 
-    Releases of one probability in both rows add the same to both, and are left out.
+    Releases of equal entries add the same to both, but for their errors.
     """
-    differ = pair.log_p != other.log_p
+    differ = (pair.log_p != other.log_p) | (pair.log_ratio != other.log_ratio)
     for sign in (1.0, -1.0):  # (Q - c q)^+ for c >= 1, and (c q - Q)^+ for c <= 1
         ratio, other_ratio = (sign * rows.log_ratio[differ] for rows in (pair, other))
         if not np.isfinite(np.concatenate([ratio, other_ratio])).all():
             return False
         end = float(np.max(other_ratio, initial=0.0))
-        levels = np.concatenate([[0.0], ratio[ratio > 0], other_ratio[(other_ratio > 0) & (other_ratio < end)]])
-        for level in levels[levels < end + _ORDER_MARGIN * (1 + end)].tolist():
-            (large, slope), (small, other_slope) = (_divergence(rows, differ, sign, level) for rows in (pair, other))
-            if not large > small * (1 + _ORDER_MARGIN) + _ORDER_MARGIN * (slope + other_slope):
+        end += _ORDER_MARGIN * (1 + end)
+        levels = np.concatenate([[0.0, end], ratio[ratio > 0], other_ratio[other_ratio > 0]])
+        for level in levels[levels <= end].tolist():
+            (large, error), (small, other_error) = (_divergence(rows, differ, sign, level) for rows in (pair, other))
+            if not large - small > error + other_error:
                 return False
     return True
 
 
 def _divergence(pair: RowPair, differ: BoolArray, sign: float, level: float) -> tuple[float, float]:
-    """The part of the divergence due to these releases, and its derivative in the level."""
+    """The part of the divergence due to these releases, and the error of the whole; infinite where that is large."""
     ratio = sign * pair.log_ratio
-    over = differ & (ratio > level - _ORDER_MARGIN * (1 + level))
-    mass = np.exp(pair.log_p if sign > 0 else pair.log_q)[over]
-    gap = np.minimum(level - ratio[over], 0.0)
-    return math.fsum(-mass * np.expm1(gap)), math.fsum(mass * np.exp(gap))
+    over = ratio > level - _ORDER_MARGIN * (1 + level)
+    log_mass, gap = (pair.log_p if sign > 0 else pair.log_q)[over], np.minimum(level - ratio[over], 0.0)
+    terms, slopes = -np.exp(log_mass) * np.expm1(gap), np.exp(log_mass + gap)
+    ratio_error = pair.ratio_error[over] + 4 * U * (level + _finite_size(ratio[over]))
+    error = terms * (pair.log_error[over] + 16 * U) + 2 * slopes * ratio_error
+    large = float(np.max(ratio_error, initial=0.0)) > 0.5 * _ORDER_MARGIN * (1 + level)
+    return math.fsum(terms[differ[over]]), math.inf if large else math.fsum(1.01 * error)
 
 
 def _factor_ratios(factor: AnyChannel, prior: Any) -> _FactorRatios | None:
@@ -350,8 +355,7 @@ def _factor_ratios(factor: AnyChannel, prior: Any) -> _FactorRatios | None:
     scaled_q = _sum(Ball(joint.mid.T, joint.rad.T))  # q, scaled as the cells are
     weighted = differences[:, :, occurs] * Ball(mass.mid[None, :, None], mass.rad[None, :, None])
     change = _sum(Ball(weighted.mid.swapaxes(1, 2), weighted.rad.swapaxes(1, 2))) / _as_row(scaled_q)
-    log_scaled_q = scaled_q.log()
-    finite = scaled_log.mid > -np.inf
+    log_scaled_q, finite = scaled_q.log(), scaled_log.mid > -np.inf
     finite_log = Ball(np.where(finite, scaled_log.mid, 0.0), scaled_log.rad)
     ratio = _narrower(change.log1p(), finite_log - _as_row(log_scaled_q))
     ratio = Ball(np.where(finite, ratio.mid, -np.inf), np.where(finite, ratio.rad, 0.0))

@@ -49,8 +49,8 @@ is at most sqrt(K_d0d0 K_dd): the terms before t_0 sum to at most h t_0 / (e^h -
 from S only where some bit is 1 and S >= b + D min pi = l: those beyond t_1 >= 1 / l sum to at most D^2 e^(-l t_1) / l.
 """
 
-# bounds: tested by enclosures/test_sets_notions - rounding of q, of D and of their logarithms, of sums over guesses, of
-#    nodes, transforms, products of matrices and sums, by the notes at the head; the rest chooses another method
+# bounds: proved - docs/proofs/notions.md, 14.9 to 14.12: rounding of q, of D and of their logarithms, of sums over
+#    guesses, of nodes, transforms, products of matrices and sums; the rest chooses another method
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _TRAPEZOID = 2 / math.sin(_ANGLE_GAP) / strip_divisor(0.5 * math.pi - _ANGLE_GAP
 _FIRST_NODE = 3e-9
 # bound: none - the integral ends where e^-t is e^-39, or 1e-17, of the answer; what lies beyond is bounded
 _LAST_EXPONENT = 39.0
-# bound: tested by enclosures/test_sets_notions - underflow in the integral
+# bound: proved - docs/proofs/notions.md, 14.11: underflow in the integral
 _UNDERFLOW_ERROR = 1e-305
 _BLOCK_TERMS = 2**18  # terms of nodes times secrets that are held at a time: 2 MiB
 _LAST_EXPONENT_OF_PAIRS = 44.0  # what lies outside the nodes of pairs is about e^-44, or 1e-19, of the answer
@@ -135,13 +135,16 @@ def set_parameters(model: ChannelWithPrior) -> SetParameters | None:
     distinct = distinct_probabilities(prior, channel.inputs)
     positive = distinct.value > 0
     value, counts = distinct.value[positive][::-1], np.array(distinct.counts, dtype=np.float64)[positive][::-1]
-    if value.size > _MOST_DISTINCT or min(inside, outside) < 1e-280 or epsilon <= 1e-120:
+    if value.size > _MOST_DISTINCT or min(inside, outside) < 1e-150 or epsilon <= 1e-120:
         return None
     total = float(np.sum(counts * value, dtype=np.longdouble))
     if size is None:
         value, total = value / total, 1.0
     high = 1.0 / (inside + outside * math.exp(-epsilon))
-    relative_error = 16 * U * (1.0 - math.log(inside * outside) if size is None else 1.0 - math.log(inside))
+    relative_error = 16 * U * (1.0 - math.log(inside))
+    if size is None:  # probabilities, and perhaps epsilon, are computed
+        relative_error = 16 * U * (3.0 - math.log(inside * outside))
+        relative_error += 6 * U * epsilon if epsilon < math.inf else 0.0
     return SetParameters(
         channel.inputs, size, value, counts, inside, outside, epsilon, high, high * math.exp(-epsilon),
         -high * math.expm1(-epsilon), relative_error, total,
@@ -173,23 +176,23 @@ def _best_guess(sets: SetParameters) -> tuple[Bracket, Bracket, Bracket]:
     pi = sets.prior
     rho = pi / pi[0]
     log_rho = np.where(rho < 0.5, np.log(rho), np.log1p(-np.minimum((pi[0] - pi) / pi[0], 0.5)))
-    level = sets.epsilon + log_rho  # log(a rho / b), right to 16 u epsilon where it is positive
+    level = sets.epsilon + log_rho  # log(a rho / b), right to 24 u epsilon where it is positive
     near = level < 1.0
     gains = np.where(near, sets.low * np.expm1(np.clip(level, 0.0, 1.0)), sets.high * rho - sets.low)
-    level_error = 16 * U * np.minimum(sets.epsilon, 1e3)
+    level_error = 24 * U * np.minimum(sets.epsilon, 1e3)
     gain_error = np.where(near & (level > -2 * level_error), sets.high * rho * level_error, 0.0)
+    gain_error += np.where(rho < 1e-300, sets.high * 1e-323, 0.0)  # rho may be subnormal
     first, first_error = _first_in_set(sets)
-    gain = math.fsum((first * gains).tolist())
-    relative_error = first_error + 2 * sets.relative_error + 32 * U
+    gain, relative_error = math.fsum((first * gains).tolist()), first_error + 3 * sets.relative_error + 32 * U
     error = math.fsum((first * (gains * relative_error + gain_error)).tolist())
-    least, most = math.log1p(max(0.0, gain - error)), math.log1p(gain + error)
-    before = float(pi[0]) / sets.total
-    rounding = 16 * U
-    after_bounds = before * math.exp(least) * (1 - rounding), min(1.0, before * math.exp(most) * (1 + rounding))
+    least, most = max(0.0, gain - error), gain + error
+    before, rounding = float(pi[0]) / sets.total, 16 * U
+    after_bounds = before * (1 + least) * (1 - rounding), min(1.0, before * (1 + most) * (1 + rounding))
     return (
         Bracket(before * (1 + gain), *after_bounds, "exact", _METHOD),
         Bracket(before, before * (1 - rounding), min(1.0, before * (1 + rounding)), "exact", _METHOD),
-        Bracket(math.log1p(gain), least * (1 - rounding), most * (1 + rounding), "exact", _METHOD),
+        Bracket(math.log1p(gain), math.log1p(least) * (1 - rounding), math.log1p(most) * (1 + rounding), "exact",
+                _METHOD),
     )
 
 
@@ -197,14 +200,12 @@ def _maximal_leakage(sets: SetParameters) -> Bracket:
     """Logarithm of the sum of the largest likelihoods of the secrets of positive prior probability."""
     support = float(sets.counts.sum())
     if sets.size is None:
-        covered = -math.expm1((support - 1) * _log_outside(sets)) * sets.outside
-        error = 8 * U
+        covered, error = -math.expm1((support - 1) * _log_outside(sets)) * sets.outside, 8 * U
     else:  # the chance that the set holds some of these secrets, less that of a given one
         others = np.arange(1.0, min(support, sets.secrets - sets.size + 1.0))
         can_miss = support <= sets.secrets - sets.size
         log_miss = math.fsum(np.log1p(-sets.size / (sets.secrets - others)).tolist()) if can_miss else -math.inf
-        covered = sets.outside * -math.expm1(log_miss)
-        error = 16 * U
+        covered, error = sets.outside * -math.expm1(log_miss), 16 * U
     error += 4 * sets.relative_error + 32 * U
     value = math.log1p(sets.difference * covered)
     return Bracket(value, value * (1 - error), value * (1 + error), "exact", _METHOD)
@@ -215,11 +216,10 @@ def _first_in_set(sets: SetParameters) -> tuple[FloatArray, FloatArray]:
     counts = sets.counts.copy()
     before = np.concatenate([[0.0], np.cumsum(counts)])
     if sets.size is None:
-        log_outside = _log_outside(sets)
-        start = np.maximum(before[:-1], 1.0)
+        log_outside, start = _log_outside(sets), np.maximum(before[:-1], 1.0)
         with np.errstate(under="ignore"):
             chance = np.exp(start * log_outside) * -np.expm1((before[1:] - start) * log_outside)
-        return chance, 4 * sets.relative_error + 16 * U * (2 + np.minimum(start * -log_outside, 1e4))
+        return chance, (4 * sets.relative_error + 16 * U) * (2 + np.minimum(start * -log_outside, 1e4))
     k, size = sets.secrets, sets.size
     index = np.arange(k)
     with np.errstate(divide="ignore"):
@@ -227,8 +227,9 @@ def _first_in_set(sets: SetParameters) -> tuple[FloatArray, FloatArray]:
         each = np.exp(log_miss) * np.minimum(1.0, size / (k - index))
     each[k - size + 1 :] = 0.0
     each[0] = 0.0
-    chance = np.add.reduceat(each[: int(before[-1])], before[:-1].astype(np.int64))
-    return chance, 8 * U * (2 * k + 4) * np.ones(chance.size)
+    first = before[:-1].astype(np.int64)
+    chance = np.add.reduceat(each[: int(before[-1])], first)
+    return chance, 8 * U * (2 * k + 4) * (2 + np.minimum(-log_miss[first], 1e3))
 
 
 def _log_outside(sets: SetParameters) -> float:
@@ -241,8 +242,7 @@ def _mutual_information(sets: SetParameters) -> Bracket:
     # the first under a prior that is sure of one secret, of which S is the likelihood
     single = sets._replace(secrets=1, size=None, prior=np.ones(1), counts=np.ones(1), total=1.0)
     (of_secret, error), (of_mixture, more_error) = _mean_phi(single), _mean_phi(sets)
-    value = max(0.0, of_secret - of_mixture)
-    error = error + more_error + 2 * U * of_secret + _UNDERFLOW_ERROR
+    value, error = max(0.0, of_secret - of_mixture), error + more_error + 2 * U * of_secret + _UNDERFLOW_ERROR
     return Bracket(value, max(0.0, value - error), value + error, "certified", "integral of products over bits")
 
 
@@ -250,10 +250,9 @@ def _mean_phi(sets: SetParameters) -> tuple[float, float]:
     """E_0 phi(S) and a bound on its error."""
     start = 0.5 * _variance(sets)  # F(0)
     if start < 1e-290:  # phi(s) <= (s - 1)^2; S is constant where a selection is symmetric in its secrets
-        return start, start + _UNDERFLOW_ERROR
+        return start, start * (1 + 16 * sets.relative_error) + _UNDERFLOW_ERROR
     scale = math.log(start) - math.log(sets.high)  # at most the log of the answer
-    first = math.log(_FIRST_NODE / sets.high)
-    last = _LAST_EXPONENT - scale
+    first, last = math.log(_FIRST_NODE / sets.high), _LAST_EXPONENT - scale
     if sets.low > 0:
         last = min(last, math.log(_LAST_EXPONENT + 6 - min(scale, 0.0)) - math.log(sets.low))
     nodes = _STEP * np.arange(math.floor(first / _STEP), math.ceil(last / _STEP) + 1)
@@ -277,8 +276,7 @@ def _variance(sets: SetParameters) -> float:
     of_secret = sets.difference**2 * sets.inside * sets.outside
     if sets.size is None:
         return of_secret * sets.prior_square_sum
-    gaps = np.array(_excess_over_mean(_prior_of_each_secret(sets))) / sets.total
-    n = np.arange(sets.secrets)
+    gaps, n = np.array(_excess_over_mean(_prior_of_each_secret(sets))) / sets.total, np.arange(sets.secrets)
     spread = float(np.sum(n / (n + 1.0) * gaps**2))  # of the prior about its mean, secret by secret
     return of_secret * spread * sets.secrets / (sets.secrets - 1)
 
@@ -305,8 +303,7 @@ def _log_transform(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, Floa
     """L(t) and its absolute error."""
     if sets.size is not None:
         return _log_transform_of_sets(sets, t)
-    result = np.empty(t.size)
-    rows = max(1, _BLOCK_TERMS // sets.prior.size)
+    result, rows = np.empty(t.size), max(1, _BLOCK_TERMS // sets.prior.size)
     for start in range(0, t.size, rows):
         x = np.multiply.outer(t[start : start + rows] * sets.difference, sets.prior)
         drop = sets.inside * -np.expm1(-x)
@@ -331,14 +328,13 @@ def _transform_less_1_of_bits(sets: SetParameters, t: FloatArray) -> tuple[Float
 
 def _log_transform_of_sets(sets: SetParameters, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     assert sets.size is not None
-    x = t * (sets.difference / sets.total)
-    means = np.zeros((sets.size + 1, t.size))
+    x, means = t * (sets.difference / sets.total), np.zeros((sets.size + 1, t.size))
     means[0] = 1.0
     with np.errstate(under="ignore", divide="ignore"):
         for n, value in enumerate(_prior_of_each_secret(sets), 1):
             low, top = max(1, sets.size - sets.secrets + n), min(sets.size, n) + 1
-            share = np.arange(low, top)[:, None] / n
-            means[low:top] = (1 - share) * means[low:top] + share * (np.exp(-x * value) * means[low - 1 : top - 1])
+            share, remainder = np.arange(low, top)[:, None] / n, np.arange(n - low, n - top, -1)[:, None] / n
+            means[low:top] = remainder * means[low:top] + share * (np.exp(-x * value) * means[low - 1 : top - 1])
         result = np.log(means[-1]) - t * sets.low
     size = np.where(np.isfinite(result), np.abs(result), 0.0)
     return result, size * (6 * sets.relative_error + 40 * U) + 8 * U * sets.secrets
@@ -353,9 +349,9 @@ def _transform_less_1_of_sets(sets: SetParameters, t: FloatArray) -> tuple[Float
             y = x * gap
             largest_shift += np.abs(y)
             low, top = max(1, sets.size - sets.secrets + n), min(sets.size, n) + 1
-            share = np.arange(low, top)[:, None] / n
-            up, down = share * y, (share - 1) * y
-            new = (1 - share) * (exp_excess(up) + np.exp(up) * change[low:top])
+            share, remainder = np.arange(low, top)[:, None] / n, np.arange(n - low, n - top, -1)[:, None] / n
+            up, down = share * y, -remainder * y
+            new = remainder * (exp_excess(up) + np.exp(up) * change[low:top])
             change[low:top] = new + share * (exp_excess(down) + np.exp(down) * change[low - 1 : top - 1])
     overflown = ~np.isfinite(change[-1])  # overflow: then the only bound is 0 <= M - 1 <= e - 1
     rounding = (32 * U + 4 * sets.relative_error) * (sets.secrets + 2 + 2 * largest_shift)
@@ -383,38 +379,34 @@ def _excess_over_mean(values: list[float]) -> list[float]:
 def expected_changes(sets: SetParameters) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """g of two secrets for all pairs of prior probabilities, shape (v, v), and its error; the same for d = d0, (v,)."""
     value, counts = sets.prior, sets.counts
-    start = sets.difference**2 * sets.inside * sets.outside * (1 - 2 * value + sets.prior_square_sum)  # K_dd(0)
+    start = 2 * sets.difference**2 * sets.inside * sets.outside * (1 - value + 4 * U) ** 2  # at least K_dd(0)
     scale = math.log(sets.inside * sets.outside) + 2 * math.log(sets.difference / sets.high)
-    least_s = sets.low + sets.difference * float(value[-1])
-    first = -_LAST_EXPONENT_OF_PAIRS - math.log(sets.high)
+    least_s, first = sets.low + sets.difference * float(value[-1]), -_LAST_EXPONENT_OF_PAIRS - math.log(sets.high)
     last = math.log(_LAST_EXPONENT_OF_PAIRS - scale + 2 * max(0.0, -math.log(least_s))) - math.log(least_s)
     nodes = _STEP * np.arange(math.floor(first / _STEP), math.ceil(last / _STEP) + 1)
     t = np.exp(nodes)
     log, log_error = _log_transform(sets, t)
     x = np.multiply.outer(t * sets.difference, value)
     with np.errstate(under="ignore"):
-        weight = _STEP * t * np.exp(log) * sets.difference**2
-        tilted = sets.inside * np.exp(-x)
+        weight, tilted = _STEP * t * np.exp(log) * sets.difference**2, sets.inside * np.exp(-x)
         denominator = sets.outside + tilted
         u = sets.inside * sets.outside * -np.expm1(-x) / denominator
         v = sets.outside * tilted / denominator / denominator
     weight_error = 2 * log_error + 8 * U * (1 + np.abs(nodes)) * (4 + np.abs(log))
-    weight_error = weight_error + 8 * sets.relative_error + 64 * U
-    q_error = 8 * sets.relative_error + 16 * U
+    weight_error, q_error = weight_error + 8 * sets.relative_error + 64 * U, 8 * sets.relative_error + 16 * U
     u_error = weight_error[:, None] + q_error * (2 + x * tilted / denominator)  # of u; in v, e^-x has the error of x
     v_error = u_error + q_error * x
-    mean = (counts * value * u).sum(axis=1)[:, None]
+    mean, mean_error = ((counts * value * x).sum(axis=1)[:, None] for x in (u, u * u_error))
     deviation = u - mean
-    deviation_error = (u + mean) * (u_error + (16 + math.log2(value.size)) * U)
-    prior_v = value * v
+    deviation_error, prior_v = u * u_error + mean_error + (u + mean) * (32 + math.log2(value.size)) * U, value * v
     v_total = (counts * value * prior_v).sum(axis=1)
     v_total_error = (counts * value * prior_v * (v_error + 24 * U)).sum(axis=1)
     root = np.sqrt(weight)[:, None]
-    scaled_size = root * np.abs(deviation)
-    summation = (t.size + 8) * U
+    scaled_size, summation = root * np.abs(deviation), (t.size + 8) * U
     scaled, scaled_error = (root * deviation).T, (root * deviation_error).T
     alpha, beta = _matrix_product.matrix_vector(prior_v.T, weight), _channel_blocks.accurate_sum(weight * v_total)
     near = _matrix_product.matrix_vector(v.T, weight)
+    near_error = (_matrix_product.matrix_vector((v * v_error).T, weight) + summation * near) * (1 + 1e-6)
     alpha_error = _matrix_product.matrix_vector((prior_v * v_error).T, weight) + summation * alpha
     beta_error = _channel_blocks.accurate_sum(weight * v_total_error) + _channel_blocks.accurate_sum(
         weight * (weight_error * v_total)
@@ -426,12 +418,10 @@ def expected_changes(sets: SetParameters) -> tuple[FloatArray, FloatArray, Float
     error += alpha_error[:, None] + alpha_error + beta_error
     off_diagonal = _matrix_product.product(scaled, scaled) - alpha[:, None] - alpha + beta
     diagonal = np.diagonal(off_diagonal) + near
-    root_diagonal = np.sqrt(np.maximum(diagonal, 0.0) + 1e-300)
-    root_start = np.sqrt(start)
-    first_share = _STEP / math.expm1(_STEP) * float(t[0])
+    root_diagonal = np.sqrt(np.maximum(diagonal, 0.0) + np.diagonal(error) + near_error + 1e-300)
+    root_start, first_share = np.sqrt(start), _STEP / math.expm1(_STEP) * float(t[0])
     beyond = sets.difference**2 * math.exp(-least_s * float(t[-1]) * (1 - 1e-9)) / least_s
     rule_error = 1.01 * _TRAPEZOID * np.multiply.outer(root_diagonal, root_diagonal)
     rule_error += 1.01 * first_share * np.multiply.outer(root_start, root_start)
     error = (error + rule_error + beyond) * (1 + 1e-6)
-    near_error = (_matrix_product.matrix_vector((v * v_error).T, weight) + summation * near) * (1 + 1e-6)
     return off_diagonal, error, diagonal, np.diagonal(error) + near_error
