@@ -2,8 +2,11 @@
 
 A suite that was started in the background ignores interrupts, and so would the processes that tests interrupt. Every
 test starts with the same number of digits in mpmath (``MPMATH_DIGITS`` of its module, or 60) and in ball arithmetic,
-whatever the tests before it have set. With FASTPRIV_SKIPS=listed in the environment, as ``.ci/run`` sets it, a run
-fails if a test was skipped for a reason that is not one of LISTED_SKIPS.
+whatever the tests before it have set. Where pytest-run-parallel runs a test in several threads
+(``--parallel-threads``), each thread has its own digits of mpmath, and the bits of balls and the lengths of series,
+which all threads share, only grow; tests that call what THREAD_UNSAFE lists, or have the mark ``thread_unsafe``, stay
+in one. With FASTPRIV_SKIPS=listed in the environment, as ``.ci/run`` sets it, a run fails if a test was skipped for a
+reason that is not one of LISTED_SKIPS.
 """
 
 import gc
@@ -11,6 +14,7 @@ import os
 import re
 import signal
 import sys
+import threading
 
 import flint
 import mpmath
@@ -26,6 +30,11 @@ LISTED_SKIPS = re.compile(
     r"|no extended precision here|root writes everywhere|plain samples do not see the rare component"
     r"|SciPy is older than 1.15"
     r"|not run: (sollya|gappa)"
+)
+#: What one process has once: streams, signals, counts of memory and of time, the environment, the current directory.
+THREAD_UNSAFE = (
+    "doctest.*", "signal.*", "tracemalloc.*", "resource.*", "contextlib.redirect_stdout", "contextlib.redirect_stderr",
+    "sys.setswitchinterval", "os.chdir", "kernels.lock.*", "kernels.variants.*",
 )
 mpmath.mp.dps = DIGITS  # for what modules compute when they are imported
 
@@ -48,9 +57,54 @@ def pytest_collection_finish():
     gc.freeze()  # nor are they looked through while tests run
 
 
+class _DigitsOfThread(threading.local):
+    """What mpmath keeps in a list of bits and rounding, and in two attributes; each thread begins as its test does."""
+
+    def __init__(self):
+        self.dps, self.pair = DIGITS_OF_TEST[0], [mpmath.libmp.dps_to_prec(DIGITS_OF_TEST[0]), "n"]
+
+    def __iter__(self):
+        return iter(self.pair)
+
+    def __getitem__(self, index):
+        return self.pair[index]
+
+    def __setitem__(self, index, value):
+        self.pair[index] = value
+
+
+class _GrowingContext:
+    """The context of python-flint, whose precision and length of series are only raised."""
+
+    def __getattr__(self, name):
+        return getattr(_flint_context, name)
+
+    def __setattr__(self, name, value):
+        grows = name in ("prec", "cap")
+        setattr(_flint_context, name, max(value, getattr(_flint_context, name)) if grows else value)
+
+
+DIGITS_OF_TEST = [DIGITS]
+_flint_context, LENGTH_OF_SERIES = flint.ctx, flint.ctx.cap
+
+
+def pytest_configure(config):
+    if int(config.getoption("parallel_threads", None) or 1) > 1:
+        for name in THREAD_UNSAFE:
+            config.addinivalue_line("thread_unsafe_functions", name)
+        pair, kind = _DigitsOfThread(), type(mpmath.mp)
+        kind._dps = property(lambda context: pair.dps, lambda context, digits: setattr(pair, "dps", digits))
+        kind._prec = property(lambda context: pair[0], lambda context, bits: None)  # the list has it too
+        mpmath.mp._prec_rounding = pair
+        for number in (mpmath.mp.mpf, mpmath.mp.mpc, mpmath.mp.constant):
+            number._ctxdata[2] = pair
+        flint.ctx = _GrowingContext()
+
+
 @pytest.fixture(autouse=True)
 def _digits_of_every_test(request):
-    mpmath.mp.dps, flint.ctx.prec = getattr(request.module, "MPMATH_DIGITS", DIGITS), BITS
+    DIGITS_OF_TEST[0] = getattr(request.module, "MPMATH_DIGITS", DIGITS)
+    mpmath.mp.dps, _flint_context.prec, _flint_context.cap = DIGITS_OF_TEST[0], BITS, LENGTH_OF_SERIES
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +119,8 @@ def pytest_collection_modifyitems(items):
     """Parameters of a test with ``few(n)`` that are neither slow already nor among n that are spread over all."""
     groups = {}
     for item in items:
+        if item.get_closest_marker("all_variants"):  # processes that one thread starts and another one waits for
+            item.add_marker("thread_unsafe")
         mark = item.get_closest_marker("few")
         if mark and not item.get_closest_marker("slow"):
             groups.setdefault((item.path, item.originalname, item.cls, *mark.args), []).append(item)

@@ -107,6 +107,8 @@ class DiscretePair(DominatingPair):
         p, q = self.p[used].astype(np.longdouble), self.q[used].astype(np.longdouble)
         if (q == 0.0).any():
             return math.inf, math.inf
+        if not p.size:  # a dominated pair that has lost all its outcomes
+            return 0.0, math.inf
         return renyi_of_sum(p, np.log(p) - np.log(q), np.abs(np.log(p)) + np.abs(np.log(q)), order)
 
     def gaussian_fit(self) -> GaussianFit:
@@ -153,10 +155,11 @@ def _sums_by_loss(pair: DiscretePair) -> tuple[LongDoubleArray, LongDoubleArray,
 def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_error: float, q_error: float) -> BoundingPairs:
     """Atoms of probabilities in extended precision, with relative errors, to which the rounding to doubles is added.
 
-    ``finite`` marks finite losses of both signs.
+    ``finite`` marks finite losses of both signs, also where a probability underflows to 0.
 
-    A probability that underflows as a double is raised under P and becomes 0 under Q in the dominating pair, where what
-    Q loses is an outcome of its own; in the dominated one such an outcome is left out.
+    Where p or q is no double, the dominating pair has two outcomes for one, with all of p and all of q, so that it
+    dominates in both orders. More mass on either changes nothing else: such sums are of outcomes that the other side
+    does not have. In the dominated pair such an outcome is left out.
     """
     p, q = np.asarray(p), np.asarray(q)
     lost = finite & ((p < _LEAST_PROBABILITY) | (q < _LEAST_PROBABILITY))
@@ -165,11 +168,9 @@ def bounding_atoms(p: Any, q: Any, finite: BoolArray, p_error: float, q_error: f
     inside = DiscretePair(p[selected].astype(np.float64), q[selected].astype(np.float64), 1, p_error, q_error)
     if not lost.any():
         return BoundingPairs((inside,))
-    raised = np.maximum(p[lost], _LEAST_PROBABILITY).astype(np.float64)
-    rare = q[lost] < _LEAST_PROBABILITY
-    remainder = np.where(rare, 0.0, q[lost]).astype(np.float64)
-    more_p = np.concatenate([inside.p, raised, [0.0]])
-    more_q = np.concatenate([inside.q, remainder, [rare.sum() * _LEAST_PROBABILITY]])
+    scale = 1.0 + lost.sum() * _SUM_ROUNDING
+    infinite = (next_above(float(np.maximum(x[lost], _LEAST_PROBABILITY).sum() * scale)) for x in (p, q))
+    more_p, more_q = (np.append(x, y) for x, y in zip((inside.p, inside.q), np.diag([*infinite]), strict=True))
     return BoundingPairs((DiscretePair(more_p, more_q, 1, p_error, q_error),), ((inside,),))
 
 

@@ -176,7 +176,7 @@ def _read_subsampled(mechanism: PoissonSampledGaussian) -> ReadPair:
 def _read_response(channel: RandomizedResponse) -> ReadPair:
     """The truth, one lie, and all others, which tell nothing."""
     a = np.exp(-np.longdouble(channel.epsilon))
-    if channel.k > 2**60 or channel.k == 1 or (0.0 < a < 1e-290):
+    if channel.k > 2**60 or channel.k == 1 or (a < 1e-290 and channel.epsilon < math.inf):
         return _read_channel(channel)
     total = 1 + (channel.k - 1) * a
     p = np.array([1, a, (channel.k - 2) * a], dtype=np.longdouble) / total

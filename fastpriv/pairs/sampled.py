@@ -183,7 +183,7 @@ class _Geometric:
                 mass += (np.longdouble(float(w)) + np.longdouble(float(w - Fraction(float(w))))) * near
             sides.append(mass / (1 + np.exp(-self.epsilon)))
         error = _EXTENDED * (2.0 + float((last - first) * self.epsilon))
-        return bounding_atoms(sides[0], sides[1], (sides[0] > 0.0) & (sides[1] > 0.0), error, error)
+        return bounding_atoms(sides[0], sides[1], np.ones(x.size, bool), error, error)  # also where e^-20000 is 0
 
 
 _Noise: TypeAlias = _Normal | _Geometric | LaplaceMechanism

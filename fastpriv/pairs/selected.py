@@ -355,7 +355,8 @@ def _of_discrete(pair: DiscretePair, runs: Runs, order: str | FloatArray) -> Bou
     p, q = rows
     gaps = pair.p_relative_error, pair.q_relative_error
     errors = [1.01 * gap * runs._sensitivity() + EXTENDED_ROUNDING * (outcomes + runs._size()) for gap in gaps]
-    return bounding_atoms(p, q, (p > 0.0) & (q > 0.0), *errors)
+    # Losses are finite also where p or q underflows.
+    return bounding_atoms(p, q, np.append((pair.p > 0.0) & (pair.q > 0.0), isinstance(runs, Poisson)), *errors)
 
 
 def _of_gaussian(pair: DominatingPair, runs: Runs, order: str) -> DominatingPair:

@@ -313,6 +313,33 @@ def test_closed_forms_at_any_size():
     assert rare.map_secrets is None
 
 
+def test_rows_between_those_of_positive_probability_are_left_out():
+    """A row of probability 0 has the largest divergences; it lies between rows that count, after them, or before."""
+    kept, other = [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.375, 0.5, 0.125]], [0.0, 0.0, 1.0]
+    plain = notions.ldp_delta(None, kept, [0.0, 0.5])
+    for index in range(4):
+        cells, prior = np.insert(kept, index, other, axis=0), np.insert([0.5, 0.25, 0.25], index, 0.0)
+        for channel in (cells, SparseChannel(csr_array(cells))):
+            found = notions.ldp_delta(prior, channel, [0.0, 0.5], on_support=True)
+            assert found.value.tolist() == plain.value.tolist()
+            assert (found.upper <= plain.upper + 1e-14).all()
+
+
+def test_secrets_that_a_sparse_column_does_not_list():
+    """Of those that have the background the largest and the smallest probability count, wherever they stand."""
+    background, prior = np.array([0.25, 0.25, 0.5]), np.array([0.5, 0.25, 0.125, 0.0625, 0.0625])
+    cells = np.tile(background, (5, 1))
+    cells[3], cells[1] = [0.5, 0.25, 0.25], [0.25, 0.375, 0.375]
+    channel = SparseChannel(csr_array(np.where(cells == background, 0.0, cells)), background)
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [3, 0, 4, 2, 1]):
+        weights = prior[order]
+        for quantity in (notions.bayes_vulnerability, notions.cd_lmip, lambda *of: notions.mbp(*of).xi):
+            sparse, dense = quantity(weights, channel), quantity(weights, cells)
+            assert abs(sparse.value - dense.value) <= 1e-13 * dense.value
+            assert sparse.lower <= dense.upper
+            assert dense.lower <= sparse.upper
+
+
 def test_the_largest_likelihood_of_rare_ones():
     """log q enters the probability of a class, and log p - log q takes it back: both of size 593."""
     channel = UnaryEncoding.optimized(4, 593.1193818321219)

@@ -135,7 +135,8 @@ def test_equal_distributions_have_no_gradient_but_by_weights():
     (("renyi", 0), {"order": 30.0}, DomainError, "p and q must have a finite 'renyi'"),
 ])
 def test_errors(arguments, options, error, text):
-    p = options.pop("p", GaussianMixture(*PAIRS["ordinary"][1]))
+    p = options.get("p", GaussianMixture(*PAIRS["ordinary"][1]))
+    options = {name: value for name, value in options.items() if name != "p"}
     quantity, *others = arguments
     others = [GaussianMixture(*PAIRS["ordinary"][0]) if other == 0 else other for other in others]
     with pytest.raises(error, match=text):

@@ -6,9 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 from fastpriv import GaussianMixture, hockey_stick_divergence, total_variation
 from fastpriv.divergences import log_hockey_stick_divergence
+from fastpriv.divergences.one_dimension import monotone_pieces
 from oracles.mixture_pairs import FAMILIES, ORDINARY, many, mix, pairs
 from oracles.tables import rows
 from oracles.truth import bounds, family_of
@@ -190,3 +192,27 @@ def test_equal_laws_by_different_components_are_at_distance_zero():
         assert below.lower <= -np.expm1(-0.5) <= below.upper < 0.4
     moved = GaussianMixture([0.5, 0.5], [0.0, 0.0], [0.125, 0.25])
     assert hockey_stick_divergence(moved, q, 0.0).lower > 0.1
+
+
+@pytest.mark.parametrize(("gap_p", "gap_q"), [(0.0, 0.01), (0.02, 0.0), (0.01, 0.03), (2.0**-53, 2.0**-52)])
+def test_gaps_of_the_masses_widen_every_row(gap_p, gap_q):
+    """The divergences of two measures on two points, each scaled by 1 +- its gap, lie within the widened rows."""
+    p, q = (mp.mpf(3) / 4, mp.mpf(1) / 4), (mp.mpf(1) / 4, mp.mpf(3) / 4)
+
+    def divergence(epsilon, of_p=1, of_q=1):
+        return sum(max(of_p * a - mp.exp(mp.mpf(epsilon)) * of_q * b, 0) for a, b in zip(p, q, strict=True))
+
+    epsilon = np.array([-0.5, 0.0, 0.5, 0.9375])
+    levels = monotone_pieces.epsilons_for_gaps(epsilon, gap_p, gap_q)
+    for x, low, high in zip(epsilon.tolist(), *levels[4:].reshape(2, 4).tolist(), strict=True):
+        down, up = (mp.log((1 + mp.mpf(a)) / (1 - mp.mpf(b))) for a, b in ((gap_p, gap_q), (gap_q, gap_p)))
+        assert x - down * (1 + 1e-14) - 5e-16 <= low <= x - down
+        assert x + up <= high <= x + up * (1 + 1e-14) + 5e-16
+    truths = [divergence(x) for x in levels.tolist()]
+    rows = np.array([[x, x * (1 - 2e-16), x * (1 + 2e-16), mp.log(x), mp.log(x) - 2e-16, mp.log(x) + 2e-16]
+                     for x in truths], dtype=np.float64)
+    for x, row in zip(epsilon.tolist(), monotone_pieces.rows_for_gaps(rows, gap_p), strict=True):
+        scaled = [divergence(x, 1 + i * mp.mpf(gap_p), 1 + j * mp.mpf(gap_q)) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+        assert row[1] <= min(scaled) <= max(scaled) <= row[2]
+        assert row[4] <= mp.log(min(scaled)) <= mp.log(max(scaled)) <= row[5]
+        assert row[2] - row[1] <= 1.1 * (max(scaled) - min(scaled)) + 5e-15

@@ -144,3 +144,13 @@ def test_symbols_of_tiny_probability():
         point = capacity.rate_distortion([1 - p, p], d, slope=500.0)
         assert point.lagrangian.lower <= 1e-9
         assert point.lagrangian.upper >= _entropy([mp.mpf(1) - mp.mpf(p), mp.mpf(p)]) * (1 - 1e-6)
+
+
+def test_a_coarse_tolerance_leaves_true_bounds():
+    """Lower and upper bound of the Lagrangian lie far apart here, and the rate needs each at its own end."""
+    p = 0.14174344429087313
+    for atol in (0.4, 0.01):
+        point = capacity.rate_distortion([1 - p, p], _hamming(2), slope=3.267749102448302, atol=atol)
+        d = mp.mpf(point.distortion.value)
+        truth = _entropy([1 - mp.mpf(p), mp.mpf(p)]) - _entropy([d, 1 - d])
+        assert point.rate.lower <= truth <= point.rate.upper

@@ -157,3 +157,24 @@ def test_frame():
 def test_what_is_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_the_band_at_infinite_scores():
+    """At the threshold inf the band has to hold the share of infinite scores, here half of the members."""
+    rng = np.random.default_rng(0)
+    scores, membership = rng.normal(size=(400, 10)), rng.random((400, 10)) < 0.5
+    scores[membership & (rng.random((400, 10)) < 0.5)] = np.inf
+    curve = roc_curve(scores, membership)
+    assert curve.thresholds[:2].tolist() == [np.inf, np.inf]
+    assert curve.tpr.lower[1] <= 0.5 <= curve.tpr.upper[0] <= 0.6
+    assert curve.fpr.upper[0] <= 0.1
+
+
+def test_scores_that_tie_with_the_threshold_are_claimed():
+    """Scores 0 and 1 alone: BWMA of six people is 6 (0.5 x 0.4 - 0.5 x 0.15) = 0.75 where the ones are claimed."""
+    rng = np.random.default_rng(1)
+    membership = rng.random((300, 6)) < 0.5
+    scores = np.where(membership, rng.random((300, 6)) < 0.8, rng.random((300, 6)) < 0.3).astype(float)
+    found = evaluate_attack(scores, membership)
+    assert 0.6 < found.bwma.lower <= 0.75 <= found.bwma.upper
+    assert 0.3 < found.advantage.lower <= 0.5 <= found.advantage.upper
