@@ -18,7 +18,7 @@ from .. import special
 from ..base import validate
 from ..base.estimate import Estimate, Information, NumberLike, exact
 from ..base.monotone import Ends, monotone
-from ..base.numerics import BoolArray, FloatArray
+from ..base.numerics import FloatArray
 
 # bound: proved - docs/proofs/finite_capacity.md, 7.20: relative error of the capacity; tests find 4e-15
 _CAPACITY_ERROR = 1.5e-14
@@ -27,8 +27,6 @@ _CAPACITY_ERROR = 1.5e-14
 _ENTROPY_ERROR = 1.2e-15
 # bound: proved - docs/proofs/roundings.md, 13.9, and finite_capacity.md, 7.20: absolute error of subnormal results
 _SUBNORMAL_ERROR = 5e-322
-# bound: proved - the same: the least positive cell of a channel whose rows differ, and whose capacity is above 0
-_LEAST_CELL = 1e-250
 # bound: none - complements farther from 1 - a, by two units of roundoff, are refused
 _COMPLEMENT_GAP = 4.5e-16
 
@@ -143,17 +141,12 @@ def bac_capacity(
     validate.choice("unit", unit, ("nats", "bits"))
     first, second = _probability("a", a), _probability("b", b)
     validate.broadcastable("a", first, "b", second)
-    cells: tuple[FloatArray, ...] = (first, second)
-    if complement_a is None and complement_b is None:
-        value = special.bac_capacity(first, second)
-    else:
-        pair_a = _with_complement("a", first, "complement_a", 1.0 - first if complement_a is None else complement_a)
-        pair_b = _with_complement("b", second, "complement_b", 1.0 - second if complement_b is None else complement_b)
-        validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
-        cells = (*pair_a, *pair_b)
-        value = special.bac_capacity_with_complements(*cells)
-    normal = np.logical_and.reduce(np.broadcast_arrays(*((x == 0) | (x > _LEAST_CELL) for x in cells)))
-    return _nonnegative_estimate(value, _CAPACITY_ERROR, "Halley's method on the input weight", normal).to(unit)
+    pair_a = _with_complement("a", first, "complement_a", complement_a)
+    pair_b = _with_complement("b", second, "complement_b", complement_b)
+    validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
+    value = special.bac_capacity_with_complements(*pair_a, *pair_b)
+    equal = (pair_a[0] == pair_b[1]) & (pair_a[1] == pair_b[0])
+    return _nonnegative_estimate(value, _CAPACITY_ERROR, "Halley's method on the input weight", equal).to(unit)
 
 
 def _probability(name: str, value: ArrayLike) -> FloatArray:
@@ -161,8 +154,10 @@ def _probability(name: str, value: ArrayLike) -> FloatArray:
 
 
 def _with_complement(
-    name: str, probability: FloatArray, other: str, complement: ArrayLike
+    name: str, probability: FloatArray, other: str, complement: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
+    if complement is None:
+        return probability, 1.0 - probability
     remainder = _probability(other, complement)
     validate.broadcastable(name, probability, other, remainder)
     gap = np.abs((probability - 0.5) + (remainder - 0.5))
@@ -170,14 +165,12 @@ def _with_complement(
         other, np.broadcast_to(remainder, gap.shape), f"1 - {name} to rounding", lambda x: gap <= _COMPLEMENT_GAP,
         remedy=f"Leave {other} out unless {name} is closer to 1 than doubles resolve.",
     )
-    small = np.minimum(probability, remainder)  # the larger of the two is its complement
-    return tuple(np.where(x <= y, small, 1.0 - small) for x, y in ((probability, remainder), (remainder, probability)))
+    less = probability <= remainder  # the larger of the two becomes the complement of the smaller one
+    return np.where(less, probability, 1.0 - remainder), np.where(less, 1.0 - probability, remainder)
 
 
-def _nonnegative_estimate(
-    value: float | FloatArray, relative: float, method: str, zero: bool | BoolArray = True
-) -> Estimate:
-    """The estimate of a value of at least 0, which is exactly 0 if it is so and where ``zero`` says so."""
+def _nonnegative_estimate(value: float | FloatArray, relative: float, method: str, zero: ArrayLike = True) -> Estimate:
+    """The estimate of a value of at least 0, which is exact where it is 0 and ``zero`` says so."""
     value = np.asarray(value)
     error = np.where((value == 0) & zero, 0.0, relative * value + _SUBNORMAL_ERROR)
     return exact(value, error, unit="nats", method=method, least=0.0)

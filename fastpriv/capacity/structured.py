@@ -66,16 +66,15 @@ def information(profiles: TypeClasses, *, shared_error: float = 0.0, gap: float 
         terms = np.where(small, joint * exp_excess(-inner), np.where(y < 0, falling, rising))
         size = np.where(np.isfinite(y), np.abs(y), 0.0)
         sensitivity = joint * np.where(y > 1.0, 1.0, 1.7 * size)
-    evidence_error = profiles.evidence_rounding * np.abs(np.where(np.isfinite(log_evidence), log_evidence, 0.0))
-    many_groups = np.diff(profiles.starts) > _FEW_GROUPS
-    class_error = np.where(many_groups, evidence_error, _RATIO_ERROR * profiles.mixed_tilt)
-    ratio_error = profiles.ratio_rounding * size + class_error[classes] + 4 * profiles.error
-    weight_gap = abs(math.fsum(np.exp(log_weight)) - 1.0) if profiles.omitted_mass == 0 else 0.0
-    exponent = np.abs(np.where(np.isfinite(profiles.log_total), profiles.log_total, 0.0))[classes] + np.abs(log_mass)
-    exponent += np.where(np.isfinite(profiles.log_relative[live]), -profiles.log_relative[live], 0.0)
+    ratio_rounding, evidence_rounding, mixed_tilt = profiles.roundings()
+    evidence_error = evidence_rounding * np.abs(np.where(np.isfinite(log_evidence), log_evidence, 0.0))
+    class_error = np.where(np.diff(profiles.starts) > _FEW_GROUPS, evidence_error, _RATIO_ERROR * mixed_tilt)
+    ratio_error = ratio_rounding * size + class_error[classes] + 4 * profiles.error
+    shared_error += 2 * abs(math.fsum(np.exp(log_weight)) - 1.0) if profiles.omitted_mass == 0 else 0.0
+    logs = np.stack([profiles.log_total[classes], log_mass, profiles.log_relative[live]])
+    exponent = np.sum(np.abs(logs), axis=0, where=np.isfinite(logs))
     value = accurate_sum(terms)
-    relative = 16 * UNIT_ROUNDOFF * (10 + exponent) + 2 * weight_gap + shared_error
-    relative += np.where(y < -0.5, evidence_error[classes], 0.0)
+    relative = 16 * UNIT_ROUNDOFF * (10 + exponent) + shared_error + evidence_error[classes] * (y < -0.5)
     error = accurate_sum(terms * relative) + 1.1 * accurate_sum(sensitivity * ratio_error)
     error += LONG_SUM_ERROR * (value + error) if terms.size > FSUM_LIMIT else 0.0
     error += 2.2 * profiles.gap * value + 1.01 * gap * (value + math.sqrt(2.01 * value) + gap)
