@@ -78,11 +78,11 @@ def main():
     sizes = {"LOW_TERMS": LOW_TERMS, "MIDDLE_FROM": MIDDLE[0], "MIDDLE_TERMS": MIDDLE_TERMS, "HIGH_FROM": HIGH,
              "HIGH_TERMS": HIGH_TERMS, "ORDERS": ORDERS}
     print("/* Coefficients of fp_sphere.h, printed by fit_sphere.py. */")
-    print("/* bounds: computed by fit_sphere - log G to 2e-18 and its slope to 1e-16 */")
+    print("/* bounds: proved by proofs/sphere - log G and its slope, as the head of fp_sphere.h says */")
     print("#ifndef FP_SPHERE_TABLES_H\n#define FP_SPHERE_TABLES_H\n\nenum {")
     for name, size in sizes.items():
         print(f"    FP_SPHERE_{name} = {size},")
-    print("};\n\n/* bound: tested by kernels/test_sphere - log G is right to 6.5e-16, its slope to 5e-16 */")
+    print("};\n\n/* bound: none - where one piece of p follows another */")
     print(f"#define FP_SPHERE_CUT {float(CUT.mid())}")
     for name, table in TABLES.items():
         rows = table()

@@ -68,7 +68,7 @@ enum { FP_AWGN_BY_ONE_SPHERE = 1, FP_AWGN_BY_SPHERES = 2, FP_AWGN_BY_BALL = 4, F
 /* bound: proved - a choice, of which docs/proofs/awgn.md, theorem 6.5 takes 2 1.2^2 = 2.88; large balls: the width of the ramp of the uniform density; the
  * documentation of AwgnCapacity names it */
 #define FP_AWGN_RAMP 1.2
-/* bound: tested by enclosures/test_awgn_large_balls - the least half-width of a window */
+/* bound: proved - docs/proofs/awgn.md, theorem 6.10: the least half-width of a window */
 #define FP_AWGN_BALL_WINDOW 9.5
 /* bound: none - how far below the middle of the ramp spheres are sought */
 #define FP_AWGN_RAMP_REACH 7.0
@@ -101,12 +101,13 @@ typedef struct {
     double max_height;                          /* largest height b that the map from t to rho allows */
     int even, small, nodes, padded;
     double *rho, *log_measure, *l, *top, *c; /* per node; weight = table * c */
+    int mixed, floored;                      /* spheres of l, 0 for one of radius R; whether a density was too small */
     int rows;                                /* capacity of the table */
     double *table, *first, *second;          /* e^(exponent - top); times the first and second derivative over r */
     double *gram, *line[6];                  /* workspace: a matrix, and six rows of nodes */
     int cells;
     double *cell_r, *cell_weight, *cell_value; /* Chebyshev nodes of the search, and the rows of their windows */
-    int *cell_first, *cell_count, cell_stride;
+    int *cell_first, *cell_count, *cell_mid, cell_stride;
     double edge, constant, level, deep; /* large balls: R_1 (else 0), log V - (d/2) log 2 pi, -log alpha, and what part
                                            of the ball's output lies below the grid */
     double *ball, *panel_radius, *panel_weight; /* the row of the ball, its spheres, and room for the others */
@@ -131,7 +132,7 @@ static __attribute__((constructor)) void fp_awgn_prepare(void)
 {
     for (int j = 0; j < FP_AWGN_CHEBYSHEV; j++)
         for (int k = 0; k < FP_AWGN_CHEBYSHEV; k++)
-            fp_awgn_cosine[j][k] = cos(FP_PI * j * (k + 0.5) / FP_AWGN_CHEBYSHEV);
+            fp_awgn_cosine[j][k] = cos(FP_PI * (j * (2 * k + 1) % (4 * FP_AWGN_CHEBYSHEV)) / (2 * FP_AWGN_CHEBYSHEV));
 }
 
 /* The root mean square of rho given r, at most 1 above its mean. */

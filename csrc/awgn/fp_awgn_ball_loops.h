@@ -14,18 +14,12 @@
  * where all but one constant is decided near the edge, with as many nodes and spheres for every R.
  *
  *   Lower bound: I(P). The grid begins where 0 <= l < 1e-17, so that E l under the ball needs no other nodes.
- *   Upper bound: the maximum of i, sought from r_low on. Below, i exceeds the constant by at most E_r[-log f], which
- *   rises with r and is below 1e-16: with s^2 = 1 + FP_AWGN_RAMP^2 < 2.5, f >= 1 - e^(-t^2 / 2 s^2) at t below R_1, and
- *   within a window of r_low t exceeds 15. Where -log f, which grows like a square from R_1 on, exceeds 1e-9, rho is at
- *   least 15 beyond its centre.
+ *   Upper bound: the maximum of i, sought from r_low on. Below, i exceeds the constant by less than 1e-16.
  *
- * E chi(|y + Z|) is the integral of chi(r) w(r | rho) over r, where w is the density of |y + Z|. As |erfc(x + i h)| <=
- * e^(h^2) erfc(x), the integrand is at height h at most e^(h^2/2 + h^2/2.88) (1 + h^2/r^2)^((d-1)/2) times itself, the
- * last factor below 4 for h = 5 and r^2 >= 10 d, and it vanishes at both ends: the trapezoidal rule of step 1/2 errs by
- * at most 8 e^(21.2) / (e^(20 pi) - 1) < 1e-17. So the ball is spheres like all others here, 100 to 200 of them in a
- * single row of the table.
+ * E chi(|y + Z|) is the integral of chi(r) w(r | rho) over r, where w is the density of |y + Z|, by the trapezoidal
+ * rule (theorem 6.5): so the ball is spheres like all others here, 100 to 200 of them in a single row of the table.
  */
-/* bounds: tested by enclosures/test_awgn_large_balls - where the grid and r_low lie */
+/* bounds: proved - docs/proofs/awgn.md, theorem 6.10: where the grid and r_low lie, and which spheres are left out */
 
 static double FP_NAME(fp_awgn_log_volume)(double d, double log_radius)
 {

@@ -1,6 +1,6 @@
 /* The maximum of i(r) over a range of radii, with a bound; included once per instruction set. */
-/* bounds: tested by enclosures/test_awgn_capacity - the Lebesgue constant 3.3, rounding (3e-15); the rest steers
- * the search */
+/* bounds: proved - docs/proofs/awgn.md, theorem 6.9: rounding of the series (3.5e-13 of the largest difference of two
+ * values, and what the degrees amplify) and of the bound (3e-15); the rest steers the search */
 
 /* Middle and half-width of a cell. The first cell is what lies below r_low if r_low exceeds the least radius; the
  * others divide the rest. */
@@ -39,6 +39,8 @@ static void FP_NAME(fp_awgn_maximise_prepare)(fp_awgn *a)
             a->cell_r[at] = r;
             a->cell_first[at] = first;
             a->cell_count[at] = end - first;
+            const int mid = (int)(fp_awgn_node_index(a, centre) - origin) - first;
+            a->cell_mid[at] = mid < 0 ? 0 : mid < end - first ? mid : end - first - 1;
         }
     }
 }
@@ -149,12 +151,12 @@ static void FP_NAME(fp_awgn_maximise)(fp_awgn *a, double variance, double slack,
         const int first = a->cell_first[at], count = a->cell_count[at];
         const double *l = a->l + first;
         double size, spread = 0.0;
-        const int mid = count / 2;
+        const int mid = a->cell_mid[at];
         a->cell_value[at] = fp_awgn_gaussian_term(a, a->cell_r[at]) + a->level
             - FP_NAME(fp_awgn_mean)(a->cell_weight + (size_t)at * a->cell_stride, l, count, mid, &size);
         for (int k = 0; k < count; k++)
             spread = fabs(l[k] - l[mid]) > spread ? fabs(l[k] - l[mid]) : spread;
-        const double here = FP_NAME(fp_awgn_error)(a, a->cell_r[at], variance, spread, size,
+        const double here = FP_NAME(fp_awgn_error)(a, a->cell_r[at], a->cell_value[at], variance, spread, size,
                                                    a->rho[first + count - 1]);
         error = here > error && at >= margin * n ? here : error;
     }
@@ -166,14 +168,19 @@ static void FP_NAME(fp_awgn_maximise)(fp_awgn *a, double variance, double slack,
     const double remainder = 4.0 * modulus * pow(q, 1 - n) / (q - 1.0);
     for (int cell = 0; cell < a->cells; cell++) {
         const double *value = a->cell_value + cell * n;
-        double third = 0.0;
+        double third = 0.0, tilt = 0.0, rough = 0.0, range = 0.0;
         for (int j = 0; j < n; j++) {
+            const double square = j * (double)j;
             double sum = 0.0;
             for (int k = 0; k < n; k++)
                 sum += fp_awgn_cosine[j][k] * (value[k] - value[n / 2]);
             series[j] = sum * (j ? 2.0 : 1.0) / n;
-            third += fabs(series[j]) * j * (double)j * (j * (double)j - 1.0) * (j * (double)j - 4.0) / 15.0;
+            third += fabs(series[j]) * square * (square - 1.0) * (square - 4.0) / 15.0;
+            tilt += fabs(series[j]) * square;
+            rough += fabs(series[j]) * (100.0 + square * (40.0 + square * (13.0 + square)));
+            range = FP_NAME(fp_awgn_max)(range, fabs(value[j] - value[n / 2]));
         }
+        rough += 3.3 * tilt * (4.0 * a->radius / half + 14.0);
         series[0] += value[n / 2];
         FP_NAME(fp_awgn_local_maxima)(a, series, cell, out);
         if (cell < margin)
@@ -181,7 +188,7 @@ static void FP_NAME(fp_awgn_maximise)(fp_awgn *a, double variance, double slack,
         double bound = -INFINITY;
         int budget = 20000;
         FP_NAME(fp_awgn_branch_and_bound)(series, 0.0, 1.0, third, slack, out->peak, &budget, &bound);
-        out->bound = FP_NAME(fp_awgn_max)(out->bound, bound);
+        out->bound = FP_NAME(fp_awgn_max)(out->bound, bound + FP_U * rough + 3.5e-13 * range);
     }
-    out->bound += 3.3 * error + remainder + 3e-15 * a->full;
+    out->bound += 3.3 * error + remainder + 3e-15 * (a->full + fabs(out->bound));
 }

@@ -1,7 +1,7 @@
 /* The nodes in rho, tables over radii and nodes, and i(r) by the trapezoidal rule; included once per instruction
  * set. */
-/* bounds: tested by enclosures/test_awgn_capacity - least density of the output at a node, relative to its largest
- * term */
+/* bounds: none - the least density of the output at a node relative to its largest term, below which no bound is made
+ * of it */
 
 /* Inner product, in eight lanes. */
 FP_INLINE double FP_NAME(fp_awgn_dot)(const double *restrict a, const double *restrict b, int n)
@@ -32,12 +32,13 @@ static void FP_NAME(fp_awgn_init)(fp_awgn *a, double dimension, double radius, d
     a->max_height = a->even && sqrt(dimension) < 36.0 + a->window ? 1.5 : 5.0;
 }
 
-/* Nodes from rho = low to high, into rho and log_measure: the log weight apart from -(rho - r)^2/2 + log G - r rho. */
+/* Nodes from rho = low to high, into rho and log_measure: the log weight apart from -(rho - r)^2/2 + log G - r rho. The
+ * step has 24 bits, so that t is exact; where it would not be, the buffer is said to be full. */
 static int FP_NAME(fp_awgn_nodes)(const fp_awgn *a, double least_radius, double high, double *rho, double *log_measure,
                                   int capacity_of_buffer)
 {
     const double start = fp_awgn_node_index(a, least_radius), end = fp_awgn_node_index(a, high);
-    const int n = end - start + 1 < capacity_of_buffer ? (int)(end - start + 1) : capacity_of_buffer;
+    const int n = end - start + 1 < capacity_of_buffer && end < 0x1p28 ? (int)(end - start + 1) : capacity_of_buffer;
     const double log_step = log(a->step) + a->log_norm;
     for (int k = 0; k < n; k++) {
         const double t = a->step * (start + k + 0.5);
@@ -160,8 +161,12 @@ static void FP_NAME(fp_awgn_mixture)(fp_awgn *a, const double *p, int m)
     }
     a->level = a->edge > 0.0 ? -log(p[0]) : 0.0;
     const double offset = a->edge > 0.0 ? a->constant + a->level : a->full;
-    for (int k = 0; k < n; k++)
+    a->mixed = m + a->panels;
+    a->floored = 0;
+    for (int k = 0; k < n; k++) {
+        a->floored |= sum[k] <= 1e-300;
         sum[k] = sum[k] > 1e-300 ? sum[k] : 1e-300;
+    }
     for (int k = 0; k < n; k++)
         l[k] = (top[k] + fp_log(sum[k])) + (offset + 0.5 * a->shrink * rho[k] * rho[k]);
 }

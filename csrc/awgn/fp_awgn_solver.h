@@ -1,7 +1,7 @@
 /* The solver: one sphere if that suffices, else Newton steps from a given or a coarse input to spheres with a
  * certificate; included once per instruction set. */
-/* bounds: tested by enclosures/test_awgn_capacity - rounding of sums of i(r), of the variance for one sphere, of
- * radii in large balls (2e-15 R), and of the cover */
+/* bounds: proved - docs/proofs/awgn.md, theorem 6.8: rounding of sums of i(r), of the variance for one sphere, of g(R)
+ * and of the cover */
 #include "common/fp_lanes_loops.h"
 #include "special/fp_sphere_loops.h"
 #include "awgn/fp_awgn_quadrature_loops.h"
@@ -16,7 +16,7 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
     const double bottom = fp_awgn_output_centre(a, a->least_radius) - a->window,
                  end = fp_awgn_output_centre(a, a->radius) + a->window;
     const double wanted = fp_awgn_node_index(a, end) - fp_awgn_node_index(a, bottom) + 2.0;
-    if (!(wanted <= FP_AWGN_NODES))
+    if (!(wanted <= FP_AWGN_NODES && fp_awgn_node_index(a, end) < 0x1p28))
         return 0;
     const int capacity_of_buffer = (int)wanted;
     const int padded = (capacity_of_buffer + 2 * FP_LANES - 1) / FP_LANES * FP_LANES;
@@ -29,7 +29,7 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
     const size_t doubles = (size_t)padded * (11 + rows + 2 * spheres) + (size_t)width * (width + 8)
         + points * (a->cell_stride + 2) + of_ball;
     free(a->memory);
-    a->memory = calloc(doubles * sizeof(double) + 2 * points * sizeof(int) + 64, 1);
+    a->memory = calloc(doubles * sizeof(double) + 3 * points * sizeof(int) + 64, 1);
     if (!a->memory)
         return 0;
     double *at = a->memory;
@@ -49,6 +49,7 @@ static int FP_NAME(fp_awgn_grid)(fp_awgn *a, int rows)
     a->panel_weight = a->panel_radius + FP_AWGN_PANELS + spheres;
     a->cell_first = (int *)(a->ball + of_ball);
     a->cell_count = a->cell_first + points;
+    a->cell_mid = a->cell_count + points;
     a->rows = rows;
     a->padded = padded;
     a->nodes = FP_NAME(fp_awgn_nodes)(a, bottom, end, a->rho, a->log_measure, capacity_of_buffer);
@@ -66,7 +67,9 @@ static double FP_NAME(fp_awgn_one_sphere_information)(fp_awgn *a, double r, doub
     double rho[BUFFER], measure[BUFFER], x[BUFFER], weight[BUFFER], relative[BUFFER], tilt[BUFFER], l[BUFFER], size,
         spread = 0.0;
     const double centre = fp_awgn_output_centre(a, r), d = a->d;
-    const int n = FP_NAME(fp_awgn_nodes)(a, centre - a->window, centre + a->window, rho, measure, BUFFER), mid = n / 2;
+    const double low = centre - a->window, until = fp_awgn_node_index(a, centre) - fp_awgn_node_index(a, low);
+    const int n = FP_NAME(fp_awgn_nodes)(a, low, centre + a->window, rho, measure, BUFFER);
+    const int mid = until < n - 1 ? (int)until : n - 1;
     FP_NAME(fp_awgn_row)(a, a->radius, rho, n, x, weight, relative, tilt);
     FP_NAME(fp_awgn_one_sphere_log_ratio)(a, rho, weight, relative, l, n);
     const double t = tilt[0], first = x[0];
@@ -84,9 +87,10 @@ static double FP_NAME(fp_awgn_one_sphere_information)(fp_awgn *a, double r, doub
         spread = fabs(l[k] - l[mid]) > spread ? fabs(l[k] - l[mid]) : spread;
     }
     *slope = r * a->shrink - derivative;
-    *error = n < BUFFER ? FP_NAME(fp_awgn_error)(a, r, variance, spread, size, rho[n - 1])
+    const double value = fp_awgn_gaussian_term(a, r) - mean;
+    *error = n < BUFFER ? FP_NAME(fp_awgn_error)(a, r, value, variance, spread, size, rho[n - 1])
                         : INFINITY; /* the grid was truncated */
-    return fp_awgn_gaussian_term(a, r) - mean;
+    return value;
 }
 
 /* Set r_low and the weight e of the Gaussian that covers smaller radii, for a capacity of at least `scan_bound`. */
@@ -130,7 +134,7 @@ static int FP_NAME(fp_awgn_try_one_sphere)(fp_awgn *a, fp_awgn_result *out)
                      FP_NAME(fp_awgn_one_sphere_information)(a, a->scan_start, &unused, &low_error) + low_error,
                  high = value + error;
     out->upper = (least_radius > high ? least_radius : high) - fp_log1p(-a->cover);
-    out->upper = out->upper < a->full ? out->upper : a->full * (1.0 + 4e-16);
+    out->upper = out->upper < a->full ? out->upper : a->full * (1.0 + 1e-15);
     out->status = FP_AWGN_DONE;
     return out->upper - out->lower <= a->rtol * out->lower;
 }
@@ -250,20 +254,22 @@ static double FP_NAME(fp_awgn_certify)(fp_awgn *a, const FP_NAME(fp_awgn_input) 
         }
         value[j] = gauss[j] + a->level - centre - rest; /* this removes the error of the sum of w */
         sum += in->weight[j] * value[j];
-        const double slip = FP_NAME(fp_awgn_error)(a, in->radius[j], in->radius[j] < a->scan_start ? below : variance,
-                                                   spread, size, a->rho[a->nodes - 1]);
+        const double slip = FP_NAME(fp_awgn_error)(a, in->radius[j], value[j],
+                                                   in->radius[j] < a->scan_start ? below : variance, spread, size,
+                                                   a->rho[a->nodes - 1]) + a->nodes * FP_U * size;
         error += in->weight[j] * (uniform ? 1.0 - a->deep : 1.0) * (slip < value[j] ? slip : value[j]); /* i >= 0 */
     }
-    const double slack = is_ball ? 2e-15 * a->radius + FP_AWGN_CLOSED_ERROR * (sum + a->d) : 0.0;
+    /* rounding of large balls, and sums of weights that miss 1 */
+    const double slack = (is_ball ? FP_AWGN_CLOSED_ERROR * (sum + a->d) : 0.0) + (2 * m + 4) * FP_U * (1.0 + sum);
     FP_NAME(fp_awgn_maximise)(a, variance, 0.02 * a->rtol * sum, found);
-    double upper = found->bound - fp_log1p(-a->cover) + (found->bound > 0.0 ? 1e-16 * found->bound : 0.0);
-    const double scan_bound = is_ball ? a->full + a->level : a->scan_bound;
+    double upper = found->bound - fp_log1p(-a->cover) + 4e-16 * fabs(found->bound);
+    const double scan_bound = is_ball ? a->full + a->level : a->scan_bound + 1e-13 * (1.0 + a->scan_bound);
     upper = (upper < scan_bound ? scan_bound : upper) + slack; /* below r_low */
-    const double lower = sum - error - 1e-15 * sum - slack;
-    if (upper - lower < out->upper - out->lower) {
+    const double lower = sum - error - slack;
+    if (!a->floored && upper - lower < out->upper - out->lower) {
         out->value = sum;
         out->lower = lower;
-        out->upper = is_ball || upper < a->full ? upper : a->full * (1.0 + 4e-16);
+        out->upper = is_ball || upper < a->full ? upper : a->full * (1.0 + 1e-15);
         out->slope = in->weight[m - 1] * slope;
         out->count = m;
         memcpy(out->radius, in->radius, m * sizeof *out->radius);
@@ -397,7 +403,7 @@ static void FP_NAME(fp_awgn_solve_spheres)(fp_awgn *a, const fp_awgn_result *sta
             if (refined++ == 3)
                 goto done;
             FP_NAME(fp_awgn_choose_step)(a, variance); /* the variance was larger than the step was chosen for */
-            a->step = a->step < had / 1.4 ? a->step : had / 1.4;
+            a->step = a->step < had / 1.4 ? a->step : (float)(had / 1.4);
             if (!FP_NAME(fp_awgn_grid)(a, a->rows))
                 goto done;
             FP_NAME(fp_awgn_maximise_prepare)(a);
@@ -448,7 +454,7 @@ static int FP_NAME(fp_awgn_attempt)(double dimension, double radius, double rtol
         FP_NAME(fp_awgn_set_least_radius)(&a, out->lower);
         a.rtol = rtol;
         const double low = radius - FP_AWGN_BALL_DEPTH - 4.0 * fp_awgn_ball_window(&a);
-        if (radius - a.least_radius > FP_AWGN_RANGE && low > 0.0 && low * low > 10.0 * a.d)
+        if (radius - a.least_radius > FP_AWGN_RANGE && low > a.d && low * low > 10.0 * a.d)
             FP_NAME(fp_awgn_solve_ball)(&a, start, out);
         else
             FP_NAME(fp_awgn_solve_spheres)(&a, start && start->method & FP_AWGN_BY_BALL ? NULL : start, out);

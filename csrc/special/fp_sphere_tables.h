@@ -1,5 +1,5 @@
 /* Coefficients of fp_sphere.h, printed by fit_sphere.py. */
-/* bounds: computed by fit_sphere - log G to 2e-18 and its slope to 1e-16 */
+/* bounds: proved by proofs/sphere - log G and its slope, as the head of fp_sphere.h says */
 #ifndef FP_SPHERE_TABLES_H
 #define FP_SPHERE_TABLES_H
 
@@ -12,7 +12,7 @@ enum {
     FP_SPHERE_ORDERS = 13,
 };
 
-/* bound: tested by kernels/test_sphere - log G is right to 6.5e-16, its slope to 5e-16 */
+/* bound: none - where one piece of p follows another */
 #define FP_SPHERE_CUT 0.3125
 
 static const double fp_sphere_low[2][80] = {

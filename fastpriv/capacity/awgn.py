@@ -125,9 +125,9 @@ def awgn_capacity(
     -------
     AwgnCapacity
         Kind ``certified``: lower is the information of the input in ``radii`` and ``probabilities`` (where there is
-        one), upper the largest divergence of any input point from its output. Errors of quadrature and
-        interpolation are bounded by proof, roundings by the tested accuracy of the special functions. ``value`` is the
-        lower bound before its errors; for amplitudes beyond 1e7 sigma it is the asymptotic form
+        one), upper the largest divergence of any input point from its output. Errors of quadrature,
+        of interpolation and of rounding are bounded by proof (page 6 of docs/proofs). ``value`` is the lower bound
+        before its errors; for amplitudes beyond 1e7 sigma it is the asymptotic form
         log(V_d(R) (1 + 3.98160794705 d / (2 R)) / (2 pi e)^(d/2)), whose constant is empirical, between bounds that are
         not, and the slope is d / R.
 

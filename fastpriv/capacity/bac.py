@@ -20,13 +20,13 @@ from ..base.estimate import Estimate, Information, NumberLike, exact
 from ..base.monotone import Ends, monotone
 from ..base.numerics import FloatArray
 
-# bound: tested by kernels/test_binary_channel - relative error of the capacity
-_CAPACITY_ERROR = 4e-15
+# bound: proved - docs/proofs/finite_capacity.md, 7.20: relative error of the capacity; tests find 4e-15
+_CAPACITY_ERROR = 1.5e-14
 # bound: proved - docs/proofs/roundings.md, 13.9: relative error of the binary entropy, also where p and its complement
 #    miss 1 by _COMPLEMENT_GAP
 _ENTROPY_ERROR = 1.2e-15
-# bound: proved - docs/proofs/roundings.md, 13.9: absolute error of results that are subnormal
-_SUBNORMAL_ERROR = 5e-323
+# bound: proved - docs/proofs/roundings.md, 13.9, and finite_capacity.md, 7.20: absolute error of subnormal results
+_SUBNORMAL_ERROR = 5e-322
 # bound: none - complements farther from 1 - a, by two units of roundoff, are refused
 _COMPLEMENT_GAP = 4.5e-16
 
@@ -129,8 +129,8 @@ def bac_capacity(
 
     Notes
     -----
-    **Accuracy**: 4e-15 relative on the whole square, the line a + b = 1 and its neighbourhood, 1e-300 and 1 - 1e-16
-    included (tests/kernels/test_binary_channel.py).
+    **Accuracy**: 1.5e-14 relative is proved on the whole square, the line a + b = 1 and its neighbourhood, 1e-300 and
+    1 - 1e-16 included (theorem 7.20 of docs/proofs); tests/kernels/test_binary_channel.py finds 4e-15.
 
     Examples
     --------
@@ -141,14 +141,12 @@ def bac_capacity(
     validate.choice("unit", unit, ("nats", "bits"))
     first, second = _probability("a", a), _probability("b", b)
     validate.broadcastable("a", first, "b", second)
-    if complement_a is None and complement_b is None:
-        value = special.bac_capacity(first, second)
-    else:
-        pair_a = _with_complement("a", first, "complement_a", 1.0 - first if complement_a is None else complement_a)
-        pair_b = _with_complement("b", second, "complement_b", 1.0 - second if complement_b is None else complement_b)
-        validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
-        value = special.bac_capacity_with_complements(*pair_a, *pair_b)
-    return _nonnegative_estimate(value, _CAPACITY_ERROR, "Halley's method on the input weight").to(unit)
+    pair_a = _with_complement("a", first, "complement_a", complement_a)
+    pair_b = _with_complement("b", second, "complement_b", complement_b)
+    validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
+    value = special.bac_capacity_with_complements(*pair_a, *pair_b)
+    equal = (pair_a[0] == pair_b[1]) & (pair_a[1] == pair_b[0])
+    return _nonnegative_estimate(value, _CAPACITY_ERROR, "Halley's method on the input weight", equal).to(unit)
 
 
 def _probability(name: str, value: ArrayLike) -> FloatArray:
@@ -156,8 +154,10 @@ def _probability(name: str, value: ArrayLike) -> FloatArray:
 
 
 def _with_complement(
-    name: str, probability: FloatArray, other: str, complement: ArrayLike
+    name: str, probability: FloatArray, other: str, complement: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
+    if complement is None:
+        return probability, 1.0 - probability
     remainder = _probability(other, complement)
     validate.broadcastable(name, probability, other, remainder)
     gap = np.abs((probability - 0.5) + (remainder - 0.5))
@@ -165,10 +165,12 @@ def _with_complement(
         other, np.broadcast_to(remainder, gap.shape), f"1 - {name} to rounding", lambda x: gap <= _COMPLEMENT_GAP,
         remedy=f"Leave {other} out unless {name} is closer to 1 than doubles resolve.",
     )
-    return probability, remainder
+    less = probability <= remainder  # the larger of the two becomes the complement of the smaller one
+    return np.where(less, probability, 1.0 - remainder), np.where(less, 1.0 - probability, remainder)
 
 
-def _nonnegative_estimate(value: float | FloatArray, relative: float, method: str) -> Estimate:
+def _nonnegative_estimate(value: float | FloatArray, relative: float, method: str, zero: ArrayLike = True) -> Estimate:
+    """The estimate of a value of at least 0, which is exact where it is 0 and ``zero`` says so."""
     value = np.asarray(value)
-    error = np.where(value == 0, 0.0, relative * value + _SUBNORMAL_ERROR)
+    error = np.where((value == 0) & zero, 0.0, relative * value + _SUBNORMAL_ERROR)
     return exact(value, error, unit="nats", method=method, least=0.0)

@@ -8,15 +8,12 @@ selection), all rows have the same divergence from their mean: the uniform input
 
     I = sum_c W_c sum_h g_h psi(y_h),   psi(y) = e^y (e^-y - 1 + y) >= 0,
 
-is the capacity: both sides of the certificate are the same number, and no term cancels another. In classes of two
-groups the relative error of y is 1e-14; it changes psi, besides its exponential, by at most
-e^y |y| min(1, 1.7 |y|) 1e-14, and every exponential is right to u times its exponent. Where the number of bits that are
-1 is binomial, its mean k q has an error of 2 u (1 + |ln q|), which changes the log of a probability by that times the
-distance from the mean, about the standard deviation. Capacities of independent channels add up; equal rows count once.
+is the capacity: both sides of the certificate are the same number, and no term cancels another. Capacities of
+independent channels add up; equal rows count once. Roundings: theorems 7.21 and 7.22 of docs/proofs/finite_capacity.md.
 """
 
-# bounds: tested by enclosures/test_structured_capacity, enclosures/test_discrete_capacity - rounding of the sum over
-#    classes, by the notes at the head, and of a sum of maxima and its logarithm
+# bounds: proved - docs/proofs/finite_capacity.md, 7.22: rounding of the sum over classes, of their shared error, and
+#    underflow
 
 from __future__ import annotations
 
@@ -29,12 +26,12 @@ from ..channels import AnyChannel, TypeClasses
 from ..mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from ..mechanisms.set_valued import log_expit
 
-# bound: tested by enclosures/test_structured_capacity - relative error of log ratios in classes of few groups
+# bound: proved - docs/proofs/finite_capacity.md, 7.21: error of log ratios in classes of few groups, per unit of tilt
 _RATIO_ERROR = 1e-14
 FSUM_LIMIT = 2**16  # terms up to which a sum is taken by math.fsum, which rounds once
 # bound: proved - a term takes part in at most 19 + log2(n / 128) additions, in blocks of 128 and halves of halves
 LONG_SUM_ERROR = 64 * UNIT_ROUNDOFF
-_FEW_GROUPS = 8  # groups of a class up to which _RATIO_ERROR suffices; with more, it applies to the largest tilt too
+_FEW_GROUPS = 8  # groups of a class up to which log ratios are summed over pairs
 
 
 def is_symmetric(channel: AnyChannel) -> bool:
@@ -55,7 +52,8 @@ def information(profiles: TypeClasses, *, shared_error: float = 0.0, gap: float 
 
     ``shared_error`` is the relative error that all classes share, ``gap`` the largest |row sum - 1|.
     """
-    log_weight, y = profiles.log_weight, profiles.log_ratio
+    log_evidence, y = profiles.log_evidence, profiles.log_ratio
+    log_weight = profiles.log_total + log_evidence
     live = (profiles.log_mass > -np.inf) & (log_weight > -np.inf)[profiles.classes]
     classes, y, log_mass = profiles.classes[live], y[live], profiles.log_mass[live]
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -68,14 +66,15 @@ def information(profiles: TypeClasses, *, shared_error: float = 0.0, gap: float 
         terms = np.where(small, joint * exp_excess(-inner), np.where(y < 0, falling, rising))
         size = np.where(np.isfinite(y), np.abs(y), 0.0)
         sensitivity = joint * np.where(y > 1.0, 1.0, 1.7 * size)
-    tilt = np.abs(profiles.log_relative[live])
-    largest_tilt = 1.0 + float(np.max(tilt, where=np.isfinite(tilt), initial=0.0))
-    many_groups = (np.diff(profiles.starts) > _FEW_GROUPS)[classes]
-    ratio_error = _RATIO_ERROR * (size + np.where(many_groups, largest_tilt, 0.0)) + 4 * profiles.error
-    weight_gap = abs(math.fsum(np.exp(log_weight)) - 1.0) if profiles.omitted_mass == 0 else 0.0
-    exponent = np.abs(np.where(np.isfinite(profiles.log_total), profiles.log_total, 0.0))[classes] + np.abs(log_mass)
+    ratio_rounding, evidence_rounding, mixed_tilt = profiles.roundings()
+    evidence_error = evidence_rounding * np.abs(np.where(np.isfinite(log_evidence), log_evidence, 0.0))
+    class_error = np.where(np.diff(profiles.starts) > _FEW_GROUPS, evidence_error, _RATIO_ERROR * mixed_tilt)
+    ratio_error = ratio_rounding * size + class_error[classes] + 4 * profiles.error
+    shared_error += 2 * abs(math.fsum(np.exp(log_weight)) - 1.0) if profiles.omitted_mass == 0 else 0.0
+    logs = np.stack([profiles.log_total[classes], log_mass, profiles.log_relative[live]])
+    exponent = np.sum(np.abs(logs), axis=0, where=np.isfinite(logs))
     value = accurate_sum(terms)
-    relative = 16 * UNIT_ROUNDOFF * (10 + exponent) + 2 * weight_gap + shared_error
+    relative = 16 * UNIT_ROUNDOFF * (10 + exponent) + shared_error + evidence_error[classes] * (y < -0.5)
     error = accurate_sum(terms * relative) + 1.1 * accurate_sum(sensitivity * ratio_error)
     error += LONG_SUM_ERROR * (value + error) if terms.size > FSUM_LIMIT else 0.0
     error += 2.2 * profiles.gap * value + 1.01 * gap * (value + math.sqrt(2.01 * value) + gap)

@@ -10,8 +10,8 @@ coordinates are in each class.
 Source: the method of types, Cover and Thomas 2006, chapter 11.
 """
 
-# bounds: tested by enclosures/test_channels - rounding of log relative likelihoods and masses, and underflow; of
-#    products, beside those of the factors
+# bounds: proved - docs/proofs/finite_capacity.md: rounding of log ratios and masses (7.21), of products (7.23), of
+#    families (7.15, 7.17); and underflow
 
 from __future__ import annotations
 
@@ -232,7 +232,8 @@ class TypeClasses(ValueObject):
     def log_ratio(self) -> FloatArray:
         """ln r of each group, shape (g,); without meaning in classes whose evidence is zero.
 
-        In classes of at most 8 groups, the relative error is about 1e-15 even where r is next to 1.
+        In classes of at most 8 groups, the relative error is about 1e-15 even where r is next to 1, if the groups have
+        two likelihoods.
         """
         return self._log_ratio(self.log_evidence)
 
@@ -251,7 +252,7 @@ class TypeClasses(ValueObject):
     def extreme_log_ratios(self) -> ExtremeLogRatios:
         """Largest log ratios: LDP over all secrets and over the support, and both sides of MBP."""
         support = self.log_mass > -np.inf
-        rounding = 1e-14 + 2.0**-51 * min(largest_size(self.log_mass), largest_size(self.log_relative))
+        rounding, evidence_rounding, mixed_tilt = self.roundings()
         log_evidence = self.log_evidence
         occurs = (self.log_total + log_evidence > -np.inf)[self.classes] & support
         ratio = self._log_ratio(log_evidence)[occurs]
@@ -259,10 +260,20 @@ class TypeClasses(ValueObject):
         spread = self._largest_difference(support)
         overall = spread if support.all() else self._largest_difference(np.ones_like(support))
         # in a class of many groups a log ratio is a difference of two logs (docs/proofs/finite_capacity.md, 7.19)
-        largest = largest_size(log_evidence[np.diff(self.starts) > _PAIRWISE_GROUPS])
-        error = 4 * self.error + underflow_error(spread, plus, minus)
-        error += UNIT_ROUNDOFF * (80 + 16 * math.log2(len(self.mass))) * largest
+        error = evidence_rounding * largest_size(log_evidence[np.diff(self.starts) > _PAIRWISE_GROUPS])
+        error += 4 * self.error + underflow_error(spread, plus, minus) + 32 * UNIT_ROUNDOFF * float(mixed_tilt.max())
         return ExtremeLogRatios(overall, spread, plus, minus, rounding, error)
+
+    def roundings(self) -> tuple[float, float, FloatArray]:
+        """Relative errors of log ratios in classes of at most 8 groups (docs/proofs/finite_capacity.md, 7.21) and of
+        ``log_evidence`` (7.19), and the size of the largest log relative likelihood of each class that has two of them
+        besides 0, else 0.
+        """
+        size = np.where(np.isfinite(self.log_relative), -self.log_relative, 0.0)
+        largest = np.maximum.reduceat(size, self.starts[:-1])
+        mixed = np.logical_or.reduceat((size > 0) & (size < largest[self.classes]), self.starts[:-1])
+        ratio = 1e-14 + 2.0**-48 * min(largest_size(self.log_mass), float(size.max()))
+        return ratio, UNIT_ROUNDOFF * (80 + 16 * math.log2(len(self.mass))), np.where(mixed, largest, 0.0)
 
     def _largest_difference(self, selected: BoolArray) -> float:
         """The largest difference of two log relative likelihoods of one class, of the selected groups."""

@@ -436,8 +436,13 @@ def _classes_by_membership(
     log_value = np.tile(distinct.log_value, 2) + np.zeros((len(counts), 1))
     starts = np.concatenate([[0], np.cumsum(nonempty.sum(axis=1))])
     return types.TypeClasses(log_outputs, log_total, starts, relative[nonempty], mass[nonempty],
-                       (log_counts + log_value)[nonempty], log_value[nonempty], log_value[nonempty],
+                       _log_masses(mass, log_counts + log_value)[nonempty], log_value[nonempty], log_value[nonempty],
                        omitted_mass=omitted, gap=distinct.gap)
+
+
+def _log_masses(mass: FloatArray, logs: FloatArray) -> FloatArray:
+    """Logs of masses: of the mass itself where that is no subnormal number, else the sum of logs that is given."""
+    return np.where(mass > 1e-290, np.log(np.maximum(mass, 1e-290)), logs)
 
 
 def _classes_without_false_ones(
@@ -446,7 +451,8 @@ def _classes_without_false_ones(
     """Classes where no bit is ever wrongly 1: the release is the truth alone, or empty (the last class)."""
     v, width = len(distinct.value), 1 if distinct.size == 1 else 2
     counts = np.array(distinct.counts, dtype=np.float64)
-    empty = (distinct.value * counts, distinct.log_value + distinct.log_count, distinct.log_value, distinct.log_value)
+    mass, logs = distinct.value * counts, distinct.log_value
+    empty = (mass, _log_masses(mass, logs + distinct.log_count), logs, logs)
     groups = [
         np.concatenate([pairs[:, :width].reshape(-1), last])
         for pairs, last in zip(distinct.with_other_secrets(), empty, strict=True)

@@ -262,3 +262,20 @@ def test_exponential_mechanism_of_large_scores_that_differ_little():
     ratios = [log((1 + odds[1]) / (1 + odds[0])), log((1 + odds[1]) / (1 + odds[0])) + log(odds[0] / odds[1])]
     got, right = ExponentialMechanism(scores, 0.3, 1.0).extreme_log_ratios(), max(abs(x) for x in ratios)
     assert abs(got.ldp_epsilon - right) <= got.rounding * right + got.error <= 1e-13
+
+
+@pytest.mark.parametrize("gap", [1e-9, 3e-10, 1e-7])
+def test_extremes_of_rows_that_are_nearly_equal_far_below_another(gap):
+    """Theorem 7.21 of docs/proofs: 1.8e-15 was the error where 1.5e-23 was stated."""
+    channel = Channel([[1e-10, 1 - 1e-10], [1e-30, 1.0], [1e-30 * (1 + gap), 1.0]])
+    cells = [[mpf(float(x)) for x in row] for row in channel.cells]
+    with mp.workdps(60):
+        for first in (1e-60, 0.0):
+            prior = [mpf(x) for x in (first, 0.5, 0.5)]
+            columns = [[row[w] for row in cells] for w in (0, 1)]
+            logs = [[log(x / mp.fdot(prior, column)) for x, p in zip(column, prior, strict=True) if p]
+                    for column in columns]
+            got = channel.extreme_log_ratios([first, 0.5, 0.5])
+            for value, truth in ((got.xi_minus, max(-min(x) for x in logs)), (got.xi_plus, max(max(x) for x in logs)),
+                                 (got.ldp_on_support, max(max(x) - min(x) for x in logs))):
+                assert abs(value - truth) <= got.rounding * value + got.error, (first, value, float(truth))

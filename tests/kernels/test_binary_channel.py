@@ -7,6 +7,7 @@ import pytest
 from flint import arb, ctx
 
 from fastpriv import special
+from fastpriv.capacity import bac_capacity
 from oracles import binary_channel as oracle
 
 ENTROPY_RELATIVE, CAPACITY_RELATIVE = 1e-15, 4e-15  # as stated in fastpriv.special
@@ -125,3 +126,13 @@ def test_outside_the_square_is_nan(bad):
 def test_scalars_in_scalars_out_and_broadcasting():
     assert isinstance(special.bac_capacity(0.1, 0.2), float)
     assert special.bac_capacity(np.zeros((3, 1)), np.zeros(4)).shape == (3, 4)
+
+
+def test_a_capacity_that_rounds_to_zero_is_not_said_to_be_zero():
+    """Rows that differ have a capacity above 0; with cells near 1e-318 it is below the least double."""
+    got = bac_capacity(1e-318, 1.0, complement_b=1.001e-318)
+    assert (got.value, got.lower) == (0.0, 0.0)
+    assert got.upper > 0
+    assert bac_capacity(1e-318, 1.0, complement_b=1e-318).upper < 1e-320
+    assert bac_capacity(0.25, 0.75).upper == 0
+    assert bac_capacity(0.6, 0.4, complement_a=0.4 + 2.0**-52).lower <= 2.0**-100

@@ -65,6 +65,20 @@ def test_the_modulus_on_the_strip_is_a_tenth_of_what_is_used(dimension):
             assert found <= 1.2, (dimension, radius, height, found)
 
 
+def test_the_mean_of_the_modulus_in_odd_dimensions():
+    """K_d e^(-b^2 / 2) for d = 2 n + 1 < 101 and b <= 5 is below 2.1: theorem 6.3 of docs/proofs/awgn.md."""
+    low = np.linspace(0.0, 12.5, 4001)[:-1]  # of b^2 / 2, in parts on which the sum is largest at the right end
+    high, largest = low + 12.5 / 4000, 0.0
+    for n in range(50):
+        total, power, quotient = np.zeros_like(low), np.ones_like(low), 1.0  # (b^2 / 2)^k / k!, m(n) / m(n - k)
+        for k in range(n + 1):
+            total += power * quotient
+            power *= high / (k + 1)
+            quotient *= (n - k) / (n - k - 0.5)
+        largest = max(largest, float(np.max(total * np.exp(-low))))
+    assert 2.0 < largest < 2.1 - 1e-9
+
+
 def closed_bounds(dimension, radius):
     """The bounds of csrc/awgn/fp_awgn_capacity_solver.h from their formulas, in many digits."""
     d, r, log = mpmath.mpf(dimension), mpmath.mpf(radius), mpmath.log

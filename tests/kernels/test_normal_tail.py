@@ -24,7 +24,7 @@ int main(void)
     return 0;
 }
 """
-TAIL_ERROR, SCORE_ERROR = mp.mpf(2) ** -62, mp.mpf(2) ** -74  # FP_NORMAL_TAIL_ERROR, and what fp_standard_score says
+TAIL_ERROR, SCORE_ERROR = mp.mpf(2) ** -62, mp.mpf(2) ** -74  # less than FP_NORMAL_TAIL_ERROR; of fp_standard_score
 
 pytestmark = pytest.mark.skipif(
     not ((ROOT / "csrc").is_dir() and COMPILER), reason="needs the source tree and a C compiler"

@@ -23,6 +23,7 @@ import gaussian  # noqa: E402
 import mutations  # noqa: E402
 import normal  # noqa: E402
 import programs  # noqa: E402
+import sphere  # noqa: E402
 import tables  # noqa: E402
 import trigonometric  # noqa: E402
 from programs import ProofError  # noqa: E402
@@ -32,7 +33,7 @@ from statements import Proved  # noqa: E402
 def proofs() -> dict[str, Callable[[Path], list[Proved]]]:
     """Name of each proof, and the function that runs it on a tree of sources."""
     result: dict[str, Callable[[Path], list[Proved]]] = {}
-    for module in (elementary, normal, trigonometric, tables, gaussian):
+    for module in (elementary, normal, trigonometric, tables, gaussian, sphere):
         for proof in module.PROOFS:
             result[proof.__name__] = lambda root, proof=proof, module=module: proof(module.read(root))
     return result

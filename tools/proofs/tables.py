@@ -9,10 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from balls import horner, largest, upper, with_precision
-from c_source import Source
+from balls import horner, largest, real, upper, with_precision
+from c_source import Execution, Source, tokens
 from flint import arb, arb_series, ctx
-from statements import Proved, require
+from rounding import Value, evaluate, half_ulp
+from statements import Proved, U, expect, require, variable
 
 SPECIAL = "special/"
 
@@ -21,8 +22,8 @@ def read(root: Path) -> Source:
     """The headers with tables."""
     return Source(root, "common/fp_constants.h", "common/fp_error_free.h", "special/fp_elementary.h",
                   "special/fp_erfc.h", "special/fp_dd_tables.h", "common/fp_vector_tables.h",
-                  "special/fp_normal_tail_table.h", "gauss/fp_gauss.h", "posterior/fp_posterior.h",
-                  "sampling/fp_normal_quantile_tables.h", "line/fp_gauss_legendre_tables.h")
+                  "special/fp_normal_tail_table.h", "special/fp_normal_tail.h", "gauss/fp_gauss.h",
+                  "posterior/fp_posterior.h", "sampling/fp_normal_quantile_tables.h", "line/fp_gauss_legendre_tables.h")
 
 
 def erfcx(x: Any) -> Any:
@@ -198,6 +199,69 @@ def normal_tail(source: Source) -> Iterator[Proved]:
 
 
 @with_precision
+def normal_tail_sums(source: Source) -> Iterator[Proved]:
+    """fp_normal_tail on each row: the tree of ``rest`` against Q in balls, and its roundings.
+
+    ``lead`` is exact, and so is what ``tail.high`` loses, as |lead| is below the tail of the row. z = z0 + h + r, |r|
+    <= 2^-53 |z|, where the slope is taken from z0 + h; the square of r counts as 2^-100 of Q(z) (1 + z^2).
+    """
+    name, worst, parts = "fp_normal_tail", 0.0, 32
+    names, body = source.functions[name]
+    index = tokens("fp_bits(shifted) & 0x1ff")
+    places = [i for i in range(len(body)) if body[i : i + len(index)] == index]
+    require(len(places) == 1, "a row is read once, at this index")
+    labels = {n: f"{name}.{n}" for n in ("size", "rest_of_size", "point", "h", "h_high", "h_low")}
+    variables = {n: variable(label) for n, label in labels.items()}
+    scale = 1 / (2 * arb.pi()).sqrt()
+
+    def tail(z: Any) -> Any:
+        return (z * (1 / arb(2).sqrt())).erfc() / 2
+
+    for k, row in enumerate(source.tables["fp_normal_tail_table"]):
+        run = Execution(source, tuple(labels.values()))
+        source.functions[name] = (names, [*body[: places[0]], str(k), *body[places[0] + len(index) :]])
+        run.call(name, [variable("high"), variable("low")])
+        source.functions[name] = (names, body)
+        scope = {**variables, "row": row, "rest": run.definitions[f"{name}.rest"]}
+        lead = expect(run, f"{name}.lead", "row[2] * h_high", **scope)
+        expect(run, f"{name}.tail.high", "row[0] - lead", **scope, lead=lead)
+        scope["tail"] = {"high": run.definitions[f"{name}.tail.high"]}
+        expect(run, f"{name}.tail.low", "((row[0] - tail.high) - lead) + (row[1] - rest)", **scope, lead=lead)
+        z0, (low, high) = k / 32, (-1 / 64 if k else 0.0, 1 / 64 if k < 384 else 0.0)
+
+        def inputs(h: Any, z0: float = z0) -> dict[Any, Any]:
+            zero = {variables[n]: 0 * h for n in ("h_low", "rest_of_size")}
+            return {variables["point"]: 0 * h + z0, variables["h"]: h, **zero}
+
+        def ideal(h: Any, row: Any = row, rest: Any = scope["rest"], z0: float = z0, inputs: Any = inputs) -> Any:
+            z = z0 + h
+            return (arb(row[0]) + arb(row[1]) - arb(row[2]) * h - real(rest, inputs(h)) - tail(z)) / (
+                tail(z) * (1 + z * z))
+
+        def slope(h: Any, row: Any = row, tree: Any = run.definitions[f"{name}.slope"], z0: float = z0,
+                  inputs: Any = inputs) -> Any:
+            z = z0 + h
+            density = (-z * z / 2).exp() * scale
+            return (real(tree, inputs(h)) * (arb(row[2]) + arb(row[3])) - density) * z / (tail(z) * (1 + z * z))
+
+        rounded = 0.0
+        for i in range(parts):
+            first, last = low + (high - low) * i / parts, low + (high - low) * (i + 1) / parts
+            size, moved = max(-first, last), U * max(abs(z0 + first), z0 + last)
+            ranges = {"point": Value(z0, z0), "h": Value(first, last), "h_high": Value(first, last),
+                      "h_low": Value(-size * 2.0**-25, size * 2.0**-25), "rest_of_size": Value(-moved, moved)}
+            value = evaluate(scope["rest"], {labels[n]: x for n, x in ranges.items()})
+            part, least, most = abs(row[1]) + value.size, tail(arb(z0 + last)), upper(tail(arb(z0 + first)))
+            error = value.error + half_ulp(part) + half_ulp(half_ulp(1.01 * most) + part)
+            near = arb(min(abs(z0 + first), abs(z0 + last)))
+            rounded = max(rounded, upper(arb(error) / (least * (1 + near * near))))
+        worst = max(worst, rounded + largest(ideal, low, high, 2, 18, 40) + U * largest(slope, low, high, 1, 10, 6))
+    error = worst + 2.0**-100
+    require(error <= source.constant("FP_NORMAL_TAIL_ERROR"), "FP_NORMAL_TAIL_ERROR must be the error of the tail")
+    yield Proved("special/fp_normal_tail.h", name, r"the tail is right to (\S+) of", error, "relative error")
+
+
+@with_precision
 def vector(source: Source) -> Iterator[Proved]:
     """Tables of the vector exponential and logarithm, and of information."""
     header, table, log2 = "common/fp_vector_tables.h", source.tables, arb.const_log2()
@@ -331,4 +395,4 @@ def legendre(source: Source) -> Iterator[Proved]:
     yield Proved(header, "fp_legendre_weights", r"a weight to (\S+) of itself", weights, "relative error")
 
 
-PROOFS = (half_lines, double_double, normal_tail, vector, normal_quantile, posteriors, legendre)
+PROOFS = (half_lines, double_double, normal_tail, normal_tail_sums, vector, normal_quantile, posteriors, legendre)
