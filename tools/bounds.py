@@ -576,7 +576,7 @@ Written by `python tools/bounds.py` from the sources; do not edit. A constant th
   with brute force, and found no bound that fails; many stay far from the limit. It could fail where no test looked.
 
 **An `Estimate` of kind `certified` or `exact` is proved but for the constants that are tested.**
-`python tools/bounds.py --for hockey_stick_divergence` says on which files of them a function rests.
+`python tools/bounds.py --for conversions.convert` says on which files of them a function rests.
 
 "other numbers" are those in the functions of a file. Numbers that follow from a formula beside them (2.1 where 2 is
 proved, with room for smaller terms) are not here, nor are those that only choose how much work is done, or by which

@@ -157,8 +157,8 @@ def test_every_public_function_has_its_files():
 
 
 def test_the_files_of_a_function_are_printed(capsys):
-    assert bounds.main(["--for", "hockey_stick_divergence"]) == 0
-    assert "csrc/line: fp_mixture_integrals_solver.h, " in capsys.readouterr().out
+    assert bounds.main(["--for", "conversions.convert"]) == 0
+    assert "csrc/lmip: fp_lmip_solver.h; " in capsys.readouterr().out
     assert bounds.main(["--for", "awgn_capacity"]) == 0
     assert "no tested constants" in capsys.readouterr().out
     with pytest.raises(SystemExit):
