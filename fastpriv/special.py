@@ -1058,7 +1058,7 @@ def sphere_log_mgf(dimension, x, /):
     Notes
     -----
     **Accuracy**: relative error 2.3e-15, proved (theorem 6.6 of docs/proofs), where the result is above 1e-290;
-    tests/kernels/test_sphere.py asserts 6.5e-16.
+    6.5e-16 is asserted by tests/kernels/test_sphere.py.
 
     Source: G_d(x) = Gamma(d/2) (2/x)^(d/2-1) I_{d/2-1}(x), DLMF 10.32.2; Amos' (1974) bound of the mean, integrated,
         and a polynomial for the rest, csrc/special/fp_sphere.h.
@@ -1082,7 +1082,7 @@ def sphere_log_mgf_scaled(dimension, x, /):
     Notes
     -----
     **Accuracy**: absolute error 2.3e-15 (1 + |result|), proved (theorem 6.6 of docs/proofs);
-    tests/kernels/test_sphere.py asserts 5e-16 (1 + |result|).
+    5e-16 (1 + |result|) is asserted by tests/kernels/test_sphere.py.
 
     Source: G_d(x) = Gamma(d/2) (2/x)^(d/2-1) I_{d/2-1}(x), DLMF 10.32.2; Amos' (1974) bound of the mean, integrated,
         and a polynomial for the rest, csrc/special/fp_sphere.h.
@@ -1108,7 +1108,7 @@ def sphere_mean(dimension, x, /):
     Notes
     -----
     **Accuracy**: relative error 1.5e-15, proved (theorem 6.6 of docs/proofs), where the result is a normal number;
-    tests/kernels/test_sphere.py asserts 5e-16.
+    5e-16 is asserted by tests/kernels/test_sphere.py.
 
     Source: G_d(x) = Gamma(d/2) (2/x)^(d/2-1) I_{d/2-1}(x), DLMF 10.32.2; Amos' (1974) bound of the mean, integrated,
         and a polynomial for the rest, csrc/special/fp_sphere.h.
