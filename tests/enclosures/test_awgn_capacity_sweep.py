@@ -59,7 +59,7 @@ def test_long_intervals_have_one_edge(radius):
     assert found.width <= 1e-8 * found.value
     low, high = (np.exp(bound) * np.sqrt(2 * np.pi * np.e) - 2 * radius for bound in (found.lower, found.upper))
     assert low <= 3.98160794705 <= high
-    assert abs(found.slope * (2 * radius + 3.98160794705) / 2 - 1) < 1e-6
+    assert abs(found.slope * (2 * radius + 3.98160794705) / 2 - 1) < 1e-5
 
 
 @pytest.mark.slow
