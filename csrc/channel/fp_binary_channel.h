@@ -66,9 +66,10 @@ FP_INLINE fp_bac_divergences fp_bac_divergences_at(double w, double gap, double 
     /* bound: none - it stands for a mix of subnormals that rounds to 0; bounds are not formed from such cells */
     const double least = 0x1p-1074;
     const double q = mix > 0.0 ? mix : least, qc = rest > 0.0 ? rest : least;
-    return (fp_bac_divergences){
+    const fp_bac_divergences out = {
         q * fp_channel_psi(e0 / q, -w * gap / q) + qc * fp_channel_psi(c0 / qc, w * gap / qc),
         q * fp_channel_psi(c1 / q, v * gap / q) + qc * fp_channel_psi(e1 / qc, -v * gap / qc), q, qc};
+    return out;
 }
 
 /* The capacity; *weight is that of the second input. */

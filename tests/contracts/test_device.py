@@ -57,6 +57,11 @@ def compiled(text, processor, options=device.OPTIONS):
     return ptx
 
 
+def test_the_text_has_no_literals_of_structures():
+    """C++, which compilers for GPUs take, has none; those compilers are rarely where the tests run."""
+    assert not re.findall(r".*\(fp_\w+\) ?\{.*", device.source())
+
+
 def without_fused_operations(text):
     """The source with a product and a sum in the place of each fused operation."""
     plain = text.replace("#define __builtin_fma fma\n", "#define __builtin_fma(a, b, c) ((a) * (b) + (c))\n")
