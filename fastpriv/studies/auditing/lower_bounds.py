@@ -22,7 +22,7 @@ from ...base.estimate import Estimate, Unit
 from ...base.numerics import UNIT_ROUNDOFF, BoolArray, FloatArray
 from ...base.values import distinct_rows
 from ...composition import certified_curves
-from ...kernels._binomial_tail import DP, GAUSSIAN, LINES
+from ...kernels import tail_products
 from ...sampling.statistics.intervals import estimate_around, most_rates
 from . import one_run, repeated_runs
 from .audit_outcomes import OneRun, Outcomes, RepeatedRuns
@@ -252,7 +252,7 @@ def audit_p_value(
     if isinstance(outcomes, OneRun):
         result = np.where(np.isinf(e), 1.0, one_run.p_value(rows, np.where(np.isinf(e), 0.0, e), d))
     else:
-        result = repeated_runs.product_p_value(rows, (DP, e, d))
+        result = repeated_runs.product_p_value(rows, (tail_products.DP, e, d))
     answer = result[index].reshape(shape)
     return float(answer) if shape == () else answer
 
@@ -260,7 +260,7 @@ def audit_p_value(
 def epsilon_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest epsilon that is excluded, of each row of counts and delta."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _epsilon_of_rates, lambda e, some: (DP, e, some[:, 4]), error)
+        return _by_rates(form, rows, _epsilon_of_rates, lambda e, some: (tail_products.DP, e, some[:, 4]), error)
     v, r, delta = rows[:, 0], rows[:, 1], rows[:, 3]
     wrong = most_rates(r - v, r, error)
     with np.errstate(divide="ignore"):
@@ -279,13 +279,13 @@ def _delta_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest delta that is excluded, of each row of counts and epsilon."""
     if form == "exact":
         return one_run.delta_of_level(rows, rows[:, 3], error)
-    return _by_rates(form, rows, _delta_of_rates, lambda d, some: (DP, some[:, 4], d), error)
+    return _by_rates(form, rows, _delta_of_rates, lambda d, some: (tail_products.DP, some[:, 4], d), error)
 
 
 def mu_bounds(rows: FloatArray, form: str, error: float) -> FloatArray:
     """The largest mu that is excluded, of each row of counts."""
     if form in ("product", "two_bounds"):
-        return _by_rates(form, rows, _mu_of_rates, lambda mu, _: (GAUSSIAN, mu, mu), error)
+        return _by_rates(form, rows, _mu_of_rates, lambda mu, _: (tail_products.GAUSSIAN, mu, mu), error)
 
     def excluded(mu: FloatArray) -> BoolArray:
         return one_run.exceeds_level(rows, error, lambda x: special.ndtr(scipy.special.ndtri(x) - mu))
@@ -348,7 +348,7 @@ def _line_p_values(rows: FloatArray, epsilon: FloatArray, delta: FloatArray) -> 
     """p-values of the claim that F is below all lines, of each row of counts."""
     slopes = np.exp(epsilon)
     if rows.shape[1] == 4:
-        return repeated_runs.product_p_value(rows, (LINES, slopes, delta))
+        return repeated_runs.product_p_value(rows, (tail_products.LINES, slopes, delta))
 
     def inverse(x: FloatArray) -> FloatArray:  # the rate of false guesses that each rate of true ones needs at least
         return np.asarray(np.maximum(((x[:, None] - delta) / slopes).max(axis=1), 0.0))

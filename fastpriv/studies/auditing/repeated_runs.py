@@ -37,11 +37,11 @@ from scipy import special
 
 from ...base.numerics import FloatArray
 from ...base.parallel import blocks
-from ...kernels import _binomial_tail
+from ...kernels import tail_products
 from ...sampling.statistics.intervals import binomial_tails, least_rates, most_rates
 
 Parameter = Callable[[FloatArray, FloatArray, FloatArray, Any], FloatArray]  # theta(x, L, 1 - L, rows)
-Claim = tuple[int, Any, Any]  # a kind of ``_binomial_tail``, and epsilon and delta, or mu twice, or slopes and heights
+Claim = tuple[int, Any, Any]  # a kind of ``tail_products``, and epsilon and delta, or mu twice, or slopes and heights
 ClaimOf = Callable[[FloatArray, FloatArray], Claim]  # of a parameter and rows
 
 _SECTION = (math.sqrt(5.0) - 1.0) / 2.0  # the golden ratio, by which each section shortens an interval
@@ -92,10 +92,10 @@ def product_p_value(rows: FloatArray, claim: Claim) -> FloatArray:
 def _greatest_product(rows: FloatArray, claim: Claim, around: FloatArray) -> FloatArray:
     """Upper bounds of log u0(x) u1(F(x)) for all x, largest ``around`` these x: docs/proofs/roundings.md, 13.27."""
     (kind, *parameters), out = claim, np.empty(len(rows))
-    numbers, shared = [np.ascontiguousarray(x) for x in (rows, *parameters)], kind == _binomial_tail.LINES
+    numbers, shared = [np.ascontiguousarray(x) for x in (rows, *parameters)], kind == tail_products.LINES
     for part in blocks(len(rows), _PIECE):
         counts, first, second = (x if shared and i else x[part] for i, x in enumerate(numbers))
-        _binomial_tail.greatest_products(counts, kind, first, second, around[part], out[part])
+        tail_products.greatest_products(counts, kind, first, second, around[part], out[part])
     return out
 
 
