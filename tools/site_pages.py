@@ -25,7 +25,6 @@ TOP = "names"  # the page of the names of fastpriv itself
 SHELVES = ("index", "start", "how_to", "why")  # the home page names the other ones, and they name all other pages
 PROOFS = "proofs/index"  # a shelf that ``why`` names, of the pages in docs/proofs
 OF_THE_ROOT = ("README", "ARCHITECTURE", "BOUNDS", "CHANGELOG", "CONTRIBUTING", "CONVERSIONS", "SECURITY")
-BESIDE = ("LICENSE", "CITATION.cff", "fastpriv/studies/datasets/README.md", "tools/proofs/README.md")  # what they link
 LINK = re.compile(r"\]\(([\w./-]+?)(#[\w-]+)?\)")
 BANDS = {  # the bands of ARCHITECTURE.md, and what a reader finds there
     "8": "Other packages' objects in and out", "7": "Applications", "6": "Many releases, and sweeps",
@@ -40,6 +39,15 @@ def linked_pages(name: str) -> list[str]:
     goals = [normpath(f"{folder}/{goal}") for goal, _ in LINK.findall(text) if goal.endswith(".md")]
     names = [goal.removesuffix(".md").removeprefix("../") for goal in goals]
     return [one for one in dict.fromkeys(names) if one != name and Path(one).parent in (Path("."), Path("proofs"))]
+
+
+def linked_files() -> list[str]:
+    """Other files of the repository that the pages link, from its root: code, the license, a README of a folder."""
+    pages = [*(ROOT / f"{name}.md" for name in OF_THE_ROOT), *DOCS.glob("*.md"), *DOCS.glob("proofs/*.md")]
+    goals = {normpath((page.parent / goal).relative_to(ROOT))
+             for page in pages for goal, _ in LINK.findall(page.read_text(encoding="utf-8"))}
+    return sorted(goal for goal in goals if (ROOT / goal).is_file() and (ROOT / goal) not in pages
+                  and not goal.startswith("docs/"))
 
 
 def contents(name: str) -> list[str]:
@@ -126,7 +134,8 @@ def reference_page(found: dict[str, list[str]]) -> str:
 def write_sources(folder: Path) -> None:
     """Write all sources of the site."""
     shutil.copytree(DOCS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in BESIDE:
+    beside = linked_files()
+    for name in beside:
         goal = folder / name
         goal.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, goal.with_suffix(".txt") if name.endswith(".md") else goal)
@@ -135,7 +144,8 @@ def write_sources(folder: Path) -> None:
     for path in [*folder.glob("*.md"), *folder.glob("proofs/*.md")]:
         text, name = path.read_text(encoding="utf-8"), path.relative_to(folder).with_suffix("").as_posix()
         text = re.sub(r"\]\((?:\.\./|docs/)(?=[\w./-]+)", "](", text)
-        text = re.sub(r"(datasets|tools/proofs)/README\.md\)", r"\1/README.txt)", text)
+        for one in beside:
+            text = text.replace(f"{one})", f"{one.removesuffix('.md')}.txt)") if one.endswith(".md") else text
         if name in (*SHELVES, PROOFS):
             text += "\n".join(["", "```{toctree}", ":hidden:", "", *map(_entry, contents(name)), "```", ""])
         text = re.sub(r"\n+\n```\n", "\n```\n", text)  # doctest needs an empty line after the last output

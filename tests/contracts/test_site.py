@@ -50,6 +50,16 @@ def test_pictures_are_numbered_and_begin_with_a_title():
         assert text.endswith("plt.show()\n"), path.name
 
 
+@pytest.mark.slow
+def test_links_of_the_sources_lead_to_sources(site, tmp_path):
+    site.write_sources(tmp_path)
+    pages = [*tmp_path.glob("*.md"), *tmp_path.glob("proofs/*.md")]
+    links = [(page, goal) for page in pages for goal, _ in site.LINK.findall(page.read_text())]
+    made = "pictures/index.rst"  # by Sphinx
+    assert [(page.name, goal) for page, goal in links if goal != made and not (page.parent / goal).exists()] == []
+    assert len(links) > 150
+
+
 def test_links_that_lead_nowhere_are_named(site, tmp_path):
     (tmp_path / "one.html").write_text('<a id="here" href="two.html#there">x</a><a href="https://example.org">y</a>')
     (tmp_path / "two.html").write_text('<p id="there"></p><a href="one.html#here">x</a>')
