@@ -378,8 +378,8 @@ class _TextLines:
         except UnicodeDecodeError as error:
             raise DomainError(
                 f"file must be text in {encoding}; got byte 0x{error.object[error.start]:02x} "
-                f"in {str(self._file)!r}. Pass the encoding it has, such as encoding='latin-1', 'cp1252' or 'utf-16' "
-                "(--encoding latin-1), or save it in UTF-8."
+                f"in {str(self._file)!r}: {error.reason}. Pass the encoding it has, such as encoding='latin-1', "
+                "'cp1252' or 'utf-16' (--encoding latin-1), or save it in UTF-8."
             ) from None
         except UnicodeError as error:
             raise DomainError(

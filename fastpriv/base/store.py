@@ -21,6 +21,7 @@ import sqlite3
 import stat
 import struct
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -85,6 +86,7 @@ class ResultStore:
         self.path, self.identity = path, dict(identity)
         self._connection, self._name, self._lock_file = connection, name, lock_file
         self._lock = threading.Lock()
+        weakref.finalize(self, connection.close)  # a table of results is not closed, it goes when nobody has it
         self._digest_key = hashlib.blake2b(repr(sorted(self.identity.items())).encode(), digest_size=32).digest()
 
     @classmethod

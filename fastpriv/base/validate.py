@@ -408,7 +408,7 @@ def sequence(name: str, value: Any, of: str) -> tuple[Any, ...]:
         value = array(name, value)
     if not isinstance(value, (str, bytes)):
         try:
-            return tuple(value)
+            return (*value,)  # as a list first, which has room for all at once or ends at once
         except TypeError:
             pass
     raise DomainError(f"{name} must be a sequence of {of}; got {shown(value)}. Put a single one in a list.")

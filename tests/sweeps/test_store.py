@@ -1,5 +1,6 @@
 """A store gives back what was put into it or nothing, to one writer and any reader of the same identity."""
 
+import gc
 import os
 import random
 import shutil
@@ -311,3 +312,12 @@ def test_a_temporary_store_holds_what_is_put_in():
     store.put_many(RESULTS.items())
     assert dict(store.items()) == RESULTS
     store.close()
+
+
+def test_a_temporary_store_is_closed_when_nobody_has_it():
+    store = ResultStore.temporary(IDENTITY)
+    connection = store._connection
+    del store
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("select 1")
