@@ -67,7 +67,8 @@ setup(
         include_path=[CSRC.as_posix()],
         nthreads=CORES if multiprocessing.get_start_method() == "fork" else 0,
         shared_utility_qualified_name=SHARED,
-        compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True},
+        compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True,
+                             "freethreading_compatible": True},
     ),
     options={"build_ext": {"parallel": CORES}},
 )

@@ -23,7 +23,7 @@ _LISTED: dict[str, dict[str, str]] = {}
 
 def address(kind: type) -> str:
     """The shortest address at which a class is public, such as ``fastpriv.membership.Panel``."""
-    packages = [package for package, names in _LISTED.items() if kind.__name__ in names]
+    packages = [package for package, names in [*_LISTED.items()] if kind.__name__ in names]
     package = min(packages, key=len, default=kind.__module__.rpartition(".")[0])
     return f"{package}.{kind.__name__}".replace(".studies.", ".")
 

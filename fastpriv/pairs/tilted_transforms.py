@@ -34,7 +34,6 @@ The arithmetic of the transforms is that of long doubles, whose u is 2^-64 on x8
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -79,7 +78,7 @@ _KEPT_POINTS = 2**23
 _CHERNOFF_SCALES = np.array([1.0, 3.0, 7.0, 11.0, 16.0, 30.0])  # orders of Chernoff's bound, times the deviation
 _RARE_EXPONENT = 20.0  # the least order, times the largest loss: for losses that are rare and very large
 
-_sums_cache: OrderedDict[tuple[Any, ...], tuple[Sequence[tuple[PrivacyLoss, int]], _TiltedSums]] = OrderedDict()
+_sums_cache: dict[tuple[Any, ...], tuple[Sequence[tuple[PrivacyLoss, int]], _TiltedSums]] = {}
 _sums_cache_lock = Lock()  # of what changes the cache: a reader needs none
 
 
@@ -171,7 +170,7 @@ def _kept_sums(losses: Sequence[tuple[PrivacyLoss, int]], masses: Sequence[_Mass
     with _sums_cache_lock:
         _sums_cache[key] = losses, sums
         while len(_sums_cache) > 1 and sum(item.values.size for _, item in _sums_cache.values()) > _KEPT_POINTS:
-            _sums_cache.popitem(last=False)
+            del _sums_cache[next(iter(_sums_cache))]
     return sums
 
 

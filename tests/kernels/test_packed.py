@@ -103,8 +103,9 @@ def test_ill_conditioned_covariances(condition, d):
 
     The factors themselves are those of a matrix within d u of the one given, and that no method can undo.
     """
-    law = GaussianMixture(WEIGHTS, RNG.normal(0, 1, (3, d)), covariances=covariance(d, condition))
-    x = law.means.T + law.factors[0] @ RNG.normal(0, 1, (d, 3))
+    rng = np.random.default_rng(5)
+    law = GaussianMixture(WEIGHTS, rng.normal(0, 1, (3, d)), covariances=covariance(d, condition))
+    x = law.means.T + law.factors[0] @ rng.normal(0, 1, (d, 3))
     assert worst(log_density(pack(law), x), of_factors(law, x)) <= 2e-16 * d * condition**0.5
 
 
