@@ -51,6 +51,23 @@ FP_INLINE double fp_divergence_gap_error(double k, double gap)
     return 1.01 * gap * (k + sqrt(2.01 * k) + gap);
 }
 
+/* Add a sum with its error to the sum of a row less 1: `spilt` is the sum of the sizes of all errors, those in `size` too. */
+FP_INLINE void fp_row_sum_add(double sum, double lost, double size, double *total, double *tail, double *spilt)
+{
+    const double sure = *total + sum, over = fp_sum_error(*total, sum, sure);
+    *tail += over + lost;
+    *spilt += fabs(over) + size;
+    *total = sure;
+}
+
+/* |1 - sum| of a row of m cells, rounded up; -1 for a negative cell, -2 for NaN. */
+FP_INLINE double fp_row_sum_gap(ptrdiff_t m, double total, double tail, double spilt, double least, double nan)
+{
+    /* bound: proved - errors of the sum of errors: docs/proofs/finite_capacity.md, theorem 7.5 */
+    const double miss = fabs(total + tail) * (1.0 + 0x1p-50) + (spilt > 0.0 ? (m + 16.0) * m * 0x1p-104 : 0.0);
+    return nan > 0.0 ? -2.0 : least < 0.0 ? -1.0 : miss;
+}
+
 typedef double fp_capacity_lanes[FP_LANES];
 
 typedef struct {

@@ -5,8 +5,34 @@
 
 #define FP_EACH_LANE for (int l = 0; l < FP_LANES; l++)
 
+/* The gaps of rows of at most FP_LANES cells, one row a lane: the bits of the loop below, in which each lane has one cell. */
+static void FP_NAME(fp_channel_gaps_of_short_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap)
+{
+    for (ptrdiff_t d = 0; d < n; d += FP_LANES) {
+        const ptrdiff_t count = n - d < FP_LANES ? n - d : FP_LANES;
+        fp_capacity_lanes cell[FP_LANES], total, miss, tail = {0}, spilt = {0}, least = {0}, odd = {0};
+        for (ptrdiff_t l = 0; l < FP_LANES; l++)
+            for (ptrdiff_t w = 0; w < m; w++)
+                cell[w][l] = Q[(d + (l < count ? l : 0)) * m + w];
+        FP_EACH_LANE total[l] = -1.0;
+        for (ptrdiff_t w = 0; w < m; w++)
+            FP_EACH_LANE {
+                const double x = cell[w][l];
+                fp_row_sum_add(x, 0.0, 0.0, &total[l], &tail[l], &spilt[l]);
+                least[l] = x < least[l] ? x : least[l];
+                odd[l] = x == x ? odd[l] : 1.0;
+            }
+        FP_EACH_LANE miss[l] = fp_row_sum_gap(m, total[l], tail[l], spilt[l], least[l], odd[l]);
+        memcpy(gap + d, miss, (size_t)count * sizeof *gap);
+    }
+}
+
 static void FP_NAME(fp_channel_row_gaps)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap)
 {
+    if (m <= FP_LANES) {
+        FP_NAME(fp_channel_gaps_of_short_rows)(n, m, Q, gap);
+        return;
+    }
     for (ptrdiff_t d = 0; d < n; d++) {
         const double *row = Q + d * m;
         fp_capacity_lanes sum = {0}, lost = {0}, size = {0}, least = {0}, odd = {0};
@@ -29,15 +55,11 @@ static void FP_NAME(fp_channel_row_gaps)(ptrdiff_t n, ptrdiff_t m, const double 
         }
         double total = -1.0, tail = 0.0, low = 0.0, nan = 0.0, spilt = 0.0;
         FP_EACH_LANE {
-            const double sure = total + sum[l], over = fp_sum_error(total, sum[l], sure);
-            tail += over + lost[l];
-            spilt += fabs(over) + size[l];
-            total = sure;
+            fp_row_sum_add(sum[l], lost[l], size[l], &total, &tail, &spilt);
             low = least[l] < low ? least[l] : low;
             nan = odd[l] > nan ? odd[l] : nan;
         }
-        const double miss = fabs(total + tail) * (1.0 + 0x1p-50) + (spilt > 0.0 ? (m + 16.0) * m * 0x1p-104 : 0.0);
-        gap[d] = nan > 0.0 ? -2.0 : low < 0.0 ? -1.0 : miss;
+        gap[d] = fp_row_sum_gap(m, total, tail, spilt, low, nan);
     }
 }
 
