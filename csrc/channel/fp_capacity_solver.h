@@ -5,23 +5,31 @@
 
 #define FP_EACH_LANE for (int l = 0; l < FP_LANES; l++)
 
+/* Cell i of FP_LANES rows, one row a lane. */
+FP_INLINE void FP_NAME(fp_channel_gather)(const double *const *row, ptrdiff_t i, double *lane)
+{
+    *(fp_v8 *)lane = (fp_v8){row[0][i], row[1][i], row[2][i], row[3][i], row[4][i], row[5][i], row[6][i], row[7][i]};
+}
+
 /* The gaps of rows of at most FP_LANES cells, one row a lane: the bits of the loop below, in which each lane has one cell. */
 static void FP_NAME(fp_channel_gaps_of_short_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap)
 {
     for (ptrdiff_t d = 0; d < n; d += FP_LANES) {
         const ptrdiff_t count = n - d < FP_LANES ? n - d : FP_LANES;
-        fp_capacity_lanes cell[FP_LANES], total, miss, tail = {0}, spilt = {0}, least = {0}, odd = {0};
+        const double *row[FP_LANES];
+        fp_capacity_lanes cell, total, miss, tail = {0}, spilt = {0}, least = {0}, odd = {0};
         for (ptrdiff_t l = 0; l < FP_LANES; l++)
-            for (ptrdiff_t w = 0; w < m; w++)
-                cell[w][l] = Q[(d + (l < count ? l : 0)) * m + w];
+            row[l] = Q + (d + (l < count ? l : 0)) * m;
         FP_EACH_LANE total[l] = -1.0;
-        for (ptrdiff_t w = 0; w < m; w++)
+        for (ptrdiff_t w = 0; w < m; w++) {
+            FP_NAME(fp_channel_gather)(row, w, cell);
             FP_EACH_LANE {
-                const double x = cell[w][l];
+                const double x = cell[l];
                 fp_row_sum_add(x, 0.0, 0.0, &total[l], &tail[l], &spilt[l]);
                 least[l] = x < least[l] ? x : least[l];
                 odd[l] = x == x ? odd[l] : 1.0;
             }
+        }
         FP_EACH_LANE miss[l] = fp_row_sum_gap(m, total[l], tail[l], spilt[l], least[l], odd[l]);
         memcpy(gap + d, miss, (size_t)count * sizeof *gap);
     }

@@ -117,9 +117,9 @@ typedef struct {
                      const double *excess, double *workspace, double *over, double *under, double *sums);
     int (*columns)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double *workspace,
                    double *out, ptrdiff_t *map_secret);
-    void (*side_by_side)(ptrdiff_t n, ptrdiff_t m, ptrdiff_t count, const void *const *cells, int single,
-                         const double *const *priors, const double *row_gap, const double *prior_gap, double *out,
-                         ptrdiff_t step, signed char *status);
+    void (*side_by_side)(ptrdiff_t n, ptrdiff_t m, ptrdiff_t count, const char *cells, ptrdiff_t step, int single,
+                         const ptrdiff_t *channel, const double *row_gap, const double *priors, const ptrdiff_t *prior,
+                         const double *prior_gap, double *out, ptrdiff_t out_step, signed char *status);
 } fp_channel_quantities_kernels;
 
 static inline fp_channel_quantities_kernels fp_channel_quantities_select(void)

@@ -80,24 +80,20 @@ static void FP_NAME(channel_mutual_information)(ptrdiff_t count, ptrdiff_t n, pt
         return;
     }
     double *gaps = workspace + fp_channel_workspace(n, m) + 2 * n, numbers[6 * FP_UFUNC_CHANNELS];
-    double row_gap[FP_UFUNC_CHANNELS], prior_gap[FP_UFUNC_CHANNELS];
-    const void *channel[FP_UFUNC_CHANNELS];
-    const double *prior[FP_UFUNC_CHANNELS];
+    double row_gap[FP_UFUNC_CHANNELS] = {0.0}, prior_gap[FP_UFUNC_CHANNELS];
     signed char scaled[FP_UFUNC_CHANNELS];
     FP_NAME(fp_channel_row_gaps)(count * n, m, cells, gaps);
     fp_prior_gaps(FP_NAME(fp_channel_row_gaps), count, n, priors, prior_gap);
-    for (ptrdiff_t k = 0; k < count; k++) {
+    for (ptrdiff_t k = 0; k < count; k++)
         row_gap[k] = FP_NAME(fp_channel_largest_gap)(n, gaps + k * n);
-        channel[k] = cells + k * n * m;
-        prior[k] = priors + k * n;
-    }
-    FP_NAME(fp_channels_side_by_side)(n, m, count, channel, 0, prior, row_gap, prior_gap, numbers, 6, scaled);
+    FP_NAME(fp_channels_side_by_side)(n, m, count, (const char *)cells, n * m * (ptrdiff_t)sizeof *cells, 0, NULL, row_gap,
+                                      priors, NULL, prior_gap, numbers, 6, scaled);
     for (ptrdiff_t k = 0; k < count; k++) {
         const int valid = row_gap[k] >= 0.0 && prior_gap[k] >= 0.0 && prior_gap[k] <= FP_SUM_TOLERANCE;
         for (int x = 0; x < 3; x++)
             out[3 * k + x] = valid ? numbers[6 * k + x] : NAN;
         if (valid && scaled[k])
-            FP_NAME(channel_information_one_by_one)(1, n, m, cells + k * n * m, prior[k], workspace, out + 3 * k);
+            FP_NAME(channel_information_one_by_one)(1, n, m, cells + k * n * m, priors + k * n, workspace, out + 3 * k);
     }
 }
 

@@ -4,26 +4,24 @@
  * for its channel, wherever the channel is in a stack: what a row of prior probability 0 and a sum of fewer than eight
  * terms leave out there is here a term that is 0, and adds nothing. */
 
-/* The rows of positive prior probability, one after another, and their number; others have weight 0 and repeat a row. */
-FP_INLINE ptrdiff_t FP_NAME(fp_channel_load_lane)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single,
-                                                  const double *prior, int lane, fp_capacity_lanes *x,
-                                                  fp_capacity_lanes *weight)
+/* Move the rows of positive weight to the front of a lane: their number. The others get weight 0 and repeat a row. */
+static ptrdiff_t FP_NAME(fp_channel_pack_lane)(ptrdiff_t n, ptrdiff_t m, int lane, fp_capacity_lanes *x,
+                                               fp_capacity_lanes *weight)
 {
-    ptrdiff_t count = 0, last = 0;
-    for (ptrdiff_t d = 0; d < n; d++) {
-        const double p = prior ? prior[d] : 1.0 / (double)n;
-        if (p > 0.0) {
-            weight[count][lane] = p;
+    ptrdiff_t count = 0;
+    while (count < n && weight[count][lane] > 0.0)
+        count++;
+    for (ptrdiff_t d = count; d < n; d++)
+        if (weight[d][lane] > 0.0) {
+            weight[count][lane] = weight[d][lane];
             for (ptrdiff_t i = 0; i < m; i++)
-                x[count * m + i][lane] = FP_NAME(fp_channel_cell)(cells, single, d * m + i);
-            last = d;
+                x[count * m + i][lane] = x[d * m + i][lane];
             count++;
         }
-    }
     for (ptrdiff_t d = count; d < n; d++) {
         weight[d][lane] = 0.0;
-        for (ptrdiff_t i = 0; i < m; i++)
-            x[d * m + i][lane] = FP_NAME(fp_channel_cell)(cells, single, last * m + i);
+        for (ptrdiff_t i = 0; i < m && count > 0; i++)
+            x[d * m + i][lane] = x[(count - 1) * m + i][lane];
     }
     return count;
 }
@@ -45,7 +43,7 @@ static void FP_NAME(fp_channel_lanes_of_rows)(ptrdiff_t rows, ptrdiff_t m, const
         scaled[l] = 0.0;
     }
     for (ptrdiff_t i = 0; i < m; i++) {
-        fp_capacity_lanes c, top, sum_of_groups = {0}, rest = {0};
+        fp_capacity_lanes c, top, spread, sum_of_groups = {0}, rest = {0};
         FP_LANE_LOOP(l) {
             c[l] = INFINITY;
             top[l] = -1.0;
@@ -56,9 +54,12 @@ static void FP_NAME(fp_channel_lanes_of_rows)(ptrdiff_t rows, ptrdiff_t m, const
                 top[l] = FP_NAME(fp_larger)(x[d * m + i][l], top[l]);
             }
         for (ptrdiff_t group = 0; group < rows; group += FP_CHANNEL_ROWS) {
-            fp_capacity_lanes part[FP_CHANNEL_ROWS] = {{0}};
-            for (ptrdiff_t k = 0; k < FP_CHANNEL_ROWS && group + k < rows; k++)
-                FP_LANE_LOOP(l) part[k][l] = weight[group + k][l] * (x[(group + k) * m + i][l] - c[l]);
+            fp_capacity_lanes part[FP_CHANNEL_ROWS];
+            for (ptrdiff_t k = 0; k < FP_CHANNEL_ROWS; k++)
+                if (group + k < rows)
+                    FP_LANE_LOOP(l) part[k][l] = weight[group + k][l] * (x[(group + k) * m + i][l] - c[l]);
+                else
+                    FP_LANE_LOOP(l) part[k][l] = 0.0;
             FP_LANE_LOOP(l) {
                 const double sum = FP_TREE_OF_EIGHT(fp_plus, part[0][l], part[1][l], part[2][l], part[3][l], part[4][l],
                                                     part[5][l], part[6][l], part[7][l]);
@@ -66,21 +67,24 @@ static void FP_NAME(fp_channel_lanes_of_rows)(ptrdiff_t rows, ptrdiff_t m, const
             }
         }
         FP_LANE_LOOP(l) {
-            double spread;
             const double d = (sum_of_groups[l] + rest[l]) / total[l];
-            const double mass = fp_channel_column_mass(c[l], d, top[l] - c[l], &spread);
-            const int tiny = (top[l] > 0.0) & (mass < FP_TINY_COLUMN), far = c[l] > 2.0 * mass;
-            scaled[l] = tiny | far ? 1.0 : scaled[l];
             centre[i][l] = c[l];
             delta[i][l] = d;
-            q[i][l] = mass;
+            q[i][l] = fp_channel_column_mass(c[l], d, top[l] - c[l], &spread[l]);
+        }
+        FP_LANE_LOOP(l) {
+            const double mass = q[i][l], tiny = top[l] > 0.0 ? FP_TINY_COLUMN : 0.0;
+            scaled[l] = mass < tiny ? 1.0 : scaled[l];
+            scaled[l] = c[l] > 2.0 * mass ? 1.0 : scaled[l];
             inverse[i][l] = mass > 0.0 ? 1.0 / mass : 0.0;
-            fp_compensated_add(&energy_high[l], &energy_low[l], fp_channel_column_energy(mass, spread));
+            fp_compensated_add(&energy_high[l], &energy_low[l], fp_channel_column_energy(mass, spread[l]));
         }
     }
     FP_LANE_LOOP(l) energy[l] = energy_high[l] + energy_low[l];
     for (ptrdiff_t d = 0; d < rows; d++) {
-        fp_capacity_lanes lane[FP_LANES] = {{0}};
+        fp_capacity_lanes lane[FP_LANES];
+        for (ptrdiff_t i = 0; i < FP_LANES; i++)
+            FP_LANE_LOOP(l) lane[i][l] = 0.0;
         FP_NAME(fp_channel_divergence_terms)(m * FP_LANES, x[d * m], 0.0, centre[0], delta[0], inverse[0], q[0], term[0],
                                              after[0]);
         for (ptrdiff_t i = 0; i < m; i++)
@@ -103,33 +107,55 @@ static void FP_NAME(fp_channel_lanes_of_rows)(ptrdiff_t rows, ptrdiff_t m, const
         double bracket[6];
         FP_NAME(fp_channel_information)(&z, sum_high[l] + sum_low[l], bracket);
         fp_set_bracket(bracket + 3, largest[l], low[l] - 1.1 * prior_gap[l], high[l] + 1.1 * prior_gap[l]);
-        for (int k = 0; k < 6; k++)
-            out[k][l] = bracket[k];
+        out[0][l] = bracket[0];
+        out[1][l] = bracket[1];
+        out[2][l] = bracket[2];
+        out[3][l] = bracket[3];
+        out[4][l] = bracket[4];
+        out[5][l] = bracket[5];
     }
 }
 
-/* The quantities of rows of `count` channels of at most FP_SIDE_BY_SIDE_CELLS cells, each with its prior, NULL for the
- * uniform one: six numbers of each, `step` numbers apart. `status` is 1 where a column has to be scaled; then nothing
- * is written. */
-static void FP_NAME(fp_channels_side_by_side)(ptrdiff_t n, ptrdiff_t m, ptrdiff_t count, const void *const *cells, int single,
-                                              const double *const *priors, const double *row_gap, const double *prior_gap,
-                                              double *out, ptrdiff_t step, signed char *status)
+/* The quantities of rows of `count` pairs of a channel and a prior, which is NULL for the uniform ones: six numbers of
+ * each, `out_step` numbers apart. Pair k takes the channel[k]-th of the channels, `step` bytes apart, with its row_gap,
+ * and the prior[k]-th of the priors; the k-th where the indices are NULL. `status` is 1 where a column has to be scaled;
+ * then nothing is written. */
+static void FP_NAME(fp_channels_side_by_side)(ptrdiff_t n, ptrdiff_t m, ptrdiff_t count, const char *cells,
+                                              ptrdiff_t step, int single, const ptrdiff_t *channel,
+                                              const double *row_gap, const double *priors, const ptrdiff_t *prior,
+                                              const double *prior_gap, double *out, ptrdiff_t out_step,
+                                              signed char *status)
 {
-    fp_capacity_lanes x[FP_SIDE_BY_SIDE_CELLS], weight[FP_SIDE_BY_SIDE_CELLS], gap_of_row, gap_of_prior, found[6], scaled;
+    fp_capacity_lanes x[FP_SIDE_BY_SIDE_CELLS], weight[FP_SIDE_BY_SIDE_CELLS], gap_of_row, gap_of_prior, result[6], scaled;
     for (ptrdiff_t start = 0; start < count; start += FP_LANES) {
+        const void *from[FP_LANES];
+        const double *weights[FP_LANES];
         ptrdiff_t rows = 0;
         for (int l = 0; l < FP_LANES; l++) {
-            const ptrdiff_t k = start + l < count ? start + l : start; /* lanes that are left repeat the first channel */
-            const ptrdiff_t held = FP_NAME(fp_channel_load_lane)(n, m, cells[k], single, priors[k], l, x, weight);
-            rows = held > rows ? held : rows;
-            gap_of_row[l] = row_gap[k];
+            const ptrdiff_t k = start + l < count ? start + l : start; /* lanes that are left repeat the first pair */
+            const ptrdiff_t c = channel ? channel[k] : k, p = prior ? prior[k] : k;
+            from[l] = cells + c * step;
+            weights[l] = priors ? priors + p * n : NULL;
+            gap_of_row[l] = row_gap[c];
             gap_of_prior[l] = prior_gap[k];
         }
-        FP_NAME(fp_channel_lanes_of_rows)(rows, m, x, weight, gap_of_row, gap_of_prior, found, scaled);
+        for (ptrdiff_t i = 0; i < n * m && single; i++)
+            FP_LANE_LOOP(l) x[i][l] = ((const float *)from[l])[i];
+        for (ptrdiff_t i = 0; i < n * m && !single; i++)
+            FP_NAME(fp_channel_gather)((const double *const *)from, i, x[i]);
+        for (ptrdiff_t d = 0; d < n && priors; d++)
+            FP_NAME(fp_channel_gather)(weights, d, weight[d]);
+        for (ptrdiff_t d = 0; d < n && !priors; d++)
+            FP_LANE_LOOP(l) weight[d][l] = 1.0 / (double)n;
+        for (int l = 0; l < FP_LANES; l++) {
+            const ptrdiff_t support = FP_NAME(fp_channel_pack_lane)(n, m, l, x, weight);
+            rows = support > rows ? support : rows;
+        }
+        FP_NAME(fp_channel_lanes_of_rows)(rows, m, x, weight, gap_of_row, gap_of_prior, result, scaled);
         for (int l = 0; l < FP_LANES && start + l < count; l++) {
             status[start + l] = scaled[l] > 0.0;
             for (int k = 0; k < 6 && !status[start + l]; k++)
-                out[(start + l) * step + k] = found[k][l];
+                out[(start + l) * out_step + k] = result[k][l];
         }
     }
 }
