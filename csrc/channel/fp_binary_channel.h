@@ -1,24 +1,28 @@
 /* Binary entropy and the capacity of the binary asymmetric channel, in nats.
  *
- * Notation.  Input X in {0, 1} with P(X = 1) = w, crossover e0 = P(Y = 1 | X = 0) and e1 = P(Y = 0 | X = 1),
- * complements c0 = 1 - e0 and c1 = 1 - e1 as inputs of their own, because a complement below 1e-16 is lost in e.  p0 =
- * e0 and p1 = c1 are P(Y = 1 | X), D = p1 - p0 = 1 - e0 - e1, q = (1 - w) p0 + w p1 = P(Y = 1), qc = 1 - q.
+ * Notation.  Input X in {0, 1}, crossover e0 = P(Y = 1 | X = 0) and e1 = P(Y = 0 | X = 1), complements c0 = 1 - e0 and
+ * c1 = 1 - e1 as inputs of their own, because a complement below 1e-16 is lost in e.  D = c1 - e0 = 1 - e0 - e1,
+ * psi(u) = u log u - u + 1 >= 0; q = (e0 + c1) / 2 and qc = 1 - q are the probabilities of the outputs for the uniform
+ * input, whose cells are q (1 +- t) and qc (1 +- s), t = |D| / (2 q), s = |D| / (2 qc).  The divergences d0, d1 of both
+ * rows from (q, qc) have
  *
- *     C = max over w of I(w) = (1 - w) d(p0 || q) + w d(p1 || q),   d(p || q) = q psi(p/q) + qc psi((1-p)/qc),
- *     psi(u) = u log u - u + 1 >= 0.
+ *     I = (d0 + d1) / 2 = (q S(t^2) + qc S(s^2)) / 2,       S(t^2) = psi(1 + t) + psi(1 - t),
+ *     y = (d0 - d1) / D = (B(t^2) - B(s^2)) / 2,          t B(t^2) = psi(1 - t) - psi(1 + t),
  *
- * All terms are positive, and u - 1 = -w D / q and so on is formed from D, which is exact to an ulp; hence nothing
- * cancels on the line e0 + e1 = 1 either, where C = 0.  The published closed form is 0/0 there.  The best weight lies
- * in [1/e, 1 - 1/e]; Halley's method from 1/2 on I'(w) = d(p1 || q) - d(p0 || q), whose own derivatives are -D^2 / (q
- * qc) and D^3 (qc - q) / (q qc)^2, needs three evaluations, and C is stationary: the last step enters by its
- * second-order gain.
+ * and S and B are power series of positive terms, so that nothing cancels on the line e0 + e1 = 1 either, where the
+ * capacity is 0; the published closed form is 0/0 there.  The best output has logit q* = logit q - y, and
  *
- * Near u = 1, with x = u - 1, z = x / (2 + x) and atanh z = z + z^3 T(z^2):
+ *     C = I + KL(q || q*) = I + q g(q/q* - 1) + qc g(qc/qc* - 1),   g(x) = log(1 + x) - x / (1 + x),
+ *
+ * where q/q* - 1 = qc (e^y - 1) and qc/qc* - 1 = q (e^-y - 1), |y| <= 1 - log 2: docs/proofs/finite_capacity.md, 7.20.
+ *
+ * psi of other channels.  Near u = 1, with x = u - 1, z = x / (2 + x) and atanh z = z + z^3 T(z^2):
  *     psi = 2 z^2 / (1 - z) (1 + (1 + z) z T(z^2)),   no cancellation for |z| <= 1/4.
  *
- * Accuracy (tests/kernels/test_binary_channel.py): capacity to 4e-15 relative, entropy to 1e-15.
+ * Accuracy (tests/kernels/test_binary_channel.py): capacity to 2.5e-15 relative, entropy to 1e-15.
  */
-/* bounds: proved - the series of psi by its next term: docs/proofs/finite_capacity.md, theorem 7.4 */
+/* bounds: proved - the series of psi, and of S and B for t^2 <= 1/8, by their next terms:
+ * docs/proofs/finite_capacity.md, theorems 7.4 and 7.20 */
 #ifndef FP_BINARY_CHANNEL_H
 #define FP_BINARY_CHANNEL_H
 
@@ -81,7 +85,7 @@ FP_INLINE double fp_bac_gain(double x)
     return x * x * inverse + z * (square * fp_polynomial(square, fp_log_tail, 7));
 }
 
-/* bound: proved - docs/proofs/finite_capacity.md, theorem 7.20: relative error of the capacity; tests find 2e-15 */
+/* bound: proved - docs/proofs/finite_capacity.md, theorem 7.20: relative error of the capacity; tests find 2.5e-15 */
 #define FP_BAC_CAPACITY_ERROR 8e-15
 
 FP_INLINE double fp_bac_capacity(double e0, double c0, double e1, double c1)

@@ -51,23 +51,6 @@ FP_INLINE double fp_divergence_gap_error(double k, double gap)
     return 1.01 * gap * (k + sqrt(2.01 * k) + gap);
 }
 
-/* Add a sum with its error to the sum of a row less 1: `spilt` is the sum of the sizes of all errors, those in `size` too. */
-FP_INLINE void fp_row_sum_add(double sum, double lost, double size, double *total, double *tail, double *spilt)
-{
-    const double sure = *total + sum, over = fp_sum_error(*total, sum, sure);
-    *tail += over + lost;
-    *spilt += fabs(over) + size;
-    *total = sure;
-}
-
-/* |1 - sum| of a row of m cells, rounded up; -1 for a negative cell, -2 for NaN. */
-FP_INLINE double fp_row_sum_gap(ptrdiff_t m, double total, double tail, double spilt, double least, double nan)
-{
-    /* bound: proved - errors of the sum of errors: docs/proofs/finite_capacity.md, theorem 7.5 */
-    const double miss = fabs(total + tail) * (1.0 + 0x1p-50) + (spilt > 0.0 ? (m + 16.0) * m * 0x1p-104 : 0.0);
-    return nan > 0.0 ? -2.0 : least < 0.0 ? -1.0 : miss;
-}
-
 typedef double fp_capacity_lanes[FP_LANES];
 
 typedef struct {
@@ -122,8 +105,8 @@ static inline void fp_capacity_intersect_binary(const double *Q, const double *g
 {
     const double gap = gaps[0] > gaps[1] ? gaps[0] : gaps[1];
     const double value = fp_bac_capacity(Q[1], Q[0], Q[2], Q[3]);
-    /* bound: proved - rows that miss 1 by more are left out, and small cells, so that nothing underflows: docs/proofs/
-     * finite_capacity.md, theorem 7.12 */
+    /* bound: proved - rows that miss 1 by more are left out, and small cells, so that nothing underflows: theorem
+     * 7.12 of docs/proofs/finite_capacity.md */
     const double largest_gap = 0x1p-53, least_cell = 0x1p-800;
     int tiny = 0;
     for (int i = 0; i < 4; i++)

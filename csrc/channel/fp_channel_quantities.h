@@ -98,7 +98,7 @@ FP_INLINE double fp_channel_column_energy(double q, double spread)
     return q * (relative * relative);
 }
 
-#define FP_SIDE_BY_SIDE_CELLS 64 /* cells of a channel that is computed beside others, one a lane: they stay in the cache */
+#define FP_SIDE_BY_SIDE_CELLS 64 /* cells of a channel that is computed beside others: all stay in the cache */
 
 #define FP_LOOPS "channel/fp_channel_quantities_loops.h"
 #include "common/fp_variants.h"

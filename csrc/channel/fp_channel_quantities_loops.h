@@ -171,6 +171,13 @@ FP_INLINE void FP_NAME(fp_channel_information)(const fp_channel_row_totals *z, d
     fp_set_bracket(out, mean, sure * (1.0 - gap - 4.0 * unit), (mean + error) * (1.0 + gap + 4.0 * unit) + gap * gap);
 }
 
+/* The largest divergence of a row, given its bounds for a prior of sum 1. */
+FP_INLINE void FP_NAME(fp_channel_largest_divergence)(const fp_channel_row_totals *z, double largest, double low,
+                                                      double high, double *out)
+{
+    fp_set_bracket(out, largest, low - 1.1 * z->prior_gap, high + 1.1 * z->prior_gap);
+}
+
 /* Mutual information, and the largest divergence of a row. */
 static void FP_NAME(fp_channel_row_quantities)(const fp_channel_row_totals *z, double *out)
 {
@@ -184,7 +191,7 @@ static void FP_NAME(fp_channel_row_quantities)(const fp_channel_row_totals *z, d
         high = k + error > high ? k + error : high;
     }
     FP_NAME(fp_channel_information)(z, fp_accumulator_value(&sum), out);
-    fp_set_bracket(out + 3, largest, low - 1.1 * z->prior_gap, high + 1.1 * z->prior_gap);
+    FP_NAME(fp_channel_largest_divergence)(z, largest, low, high, out + 3);
 }
 
 /* Column statistics about a centre; with them delta, q and the spread. */

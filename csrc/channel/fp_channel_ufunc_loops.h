@@ -86,8 +86,8 @@ static void FP_NAME(channel_mutual_information)(ptrdiff_t count, ptrdiff_t n, pt
     fp_prior_gaps(FP_NAME(fp_channel_row_gaps), count, n, priors, prior_gap);
     for (ptrdiff_t k = 0; k < count; k++)
         row_gap[k] = FP_NAME(fp_channel_largest_gap)(n, gaps + k * n);
-    FP_NAME(fp_channels_side_by_side)(n, m, count, (const char *)cells, n * m * (ptrdiff_t)sizeof *cells, 0, NULL, row_gap,
-                                      priors, NULL, prior_gap, numbers, 6, scaled);
+    FP_NAME(fp_channels_side_by_side)(n, m, count, (const char *)cells, n * m * (ptrdiff_t)sizeof *cells, 0, NULL,
+                                      row_gap, priors, NULL, prior_gap, numbers, 6, scaled);
     for (ptrdiff_t k = 0; k < count; k++) {
         const int valid = row_gap[k] >= 0.0 && prior_gap[k] >= 0.0 && prior_gap[k] <= FP_SUM_TOLERANCE;
         for (int x = 0; x < 3; x++)

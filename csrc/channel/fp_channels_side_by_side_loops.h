@@ -34,7 +34,8 @@ static void FP_NAME(fp_channel_lanes_of_rows)(ptrdiff_t rows, ptrdiff_t m, const
 {
     fp_capacity_lanes centre[FP_SIDE_BY_SIDE_CELLS], delta[FP_SIDE_BY_SIDE_CELLS], q[FP_SIDE_BY_SIDE_CELLS];
     fp_capacity_lanes inverse[FP_SIDE_BY_SIDE_CELLS], term[FP_SIDE_BY_SIDE_CELLS], after[FP_SIDE_BY_SIDE_CELLS];
-    fp_capacity_lanes mass_high = {0}, mass_low = {0}, energy_high = {0}, energy_low = {0}, sum_high = {0}, sum_low = {0};
+    fp_capacity_lanes mass_high = {0}, mass_low = {0}, energy_high = {0}, energy_low = {0};
+    fp_capacity_lanes sum_high = {0}, sum_low = {0};
     fp_capacity_lanes total, energy, largest = {0}, low = {0}, high = {0};
     for (ptrdiff_t d = 0; d < rows; d++)
         FP_LANE_LOOP(l) fp_compensated_add(&mass_high[l], &mass_low[l], weight[d][l]);
@@ -106,7 +107,7 @@ static void FP_NAME(fp_channel_lanes_of_rows)(ptrdiff_t rows, ptrdiff_t m, const
                                          .prior_gap = prior_gap[l]};
         double bracket[6];
         FP_NAME(fp_channel_information)(&z, sum_high[l] + sum_low[l], bracket);
-        fp_set_bracket(bracket + 3, largest[l], low[l] - 1.1 * prior_gap[l], high[l] + 1.1 * prior_gap[l]);
+        FP_NAME(fp_channel_largest_divergence)(&z, largest[l], low[l], high[l], bracket + 3);
         out[0][l] = bracket[0];
         out[1][l] = bracket[1];
         out[2][l] = bracket[2];
@@ -126,7 +127,8 @@ static void FP_NAME(fp_channels_side_by_side)(ptrdiff_t n, ptrdiff_t m, ptrdiff_
                                               const double *prior_gap, double *out, ptrdiff_t out_step,
                                               signed char *status)
 {
-    fp_capacity_lanes x[FP_SIDE_BY_SIDE_CELLS], weight[FP_SIDE_BY_SIDE_CELLS], gap_of_row, gap_of_prior, result[6], scaled;
+    fp_capacity_lanes x[FP_SIDE_BY_SIDE_CELLS], weight[FP_SIDE_BY_SIDE_CELLS];
+    fp_capacity_lanes gap_of_row, gap_of_prior, result[6], scaled;
     for (ptrdiff_t start = 0; start < count; start += FP_LANES) {
         const void *from[FP_LANES];
         const double *weights[FP_LANES];
