@@ -71,7 +71,7 @@ def test_the_bits_of_the_functions(shape):
 
 
 def hostile(rng, c, n, m):
-    """Rows that repeat or nearly do, that are certain, and with zeros, subnormals and columns that have to be scaled."""
+    """Rows that repeat or nearly do or are certain, zeros, subnormals, and columns that have to be scaled."""
     rows = rng.dirichlet(np.full(m, 0.4), (c, n))
     kinds, last = np.arange(c) % 8, rows[..., -1]
     rows[kinds == 1] = rows[kinds == 1][:, :1]
