@@ -142,10 +142,10 @@ static void FP_NAME(fp_channel_merge_columns)(ptrdiff_t m, fp_channel_columns *a
 }
 
 /* n columns of one row: the terms of its divergence, and the posterior. */
-static void FP_NAME(fp_channel_divergence_terms)(ptrdiff_t n, const double *restrict x, double prior,
-                                                 const double *restrict centre, const double *restrict delta,
-                                                 const double *restrict inverse, const double *restrict weight,
-                                                 double *restrict term, double *restrict after)
+FP_INLINE void FP_NAME(fp_channel_divergence_terms)(ptrdiff_t n, const double *restrict x, double prior,
+                                                    const double *restrict centre, const double *restrict delta,
+                                                    const double *restrict inverse, const double *restrict weight,
+                                                    double *restrict term, double *restrict after)
 {
     double base[FP_CHANNEL_PART], ratio[FP_CHANNEL_PART], part[FP_CHANNEL_PART];
     for (ptrdiff_t at = 0; at < n; at += FP_CHANNEL_PART) {
