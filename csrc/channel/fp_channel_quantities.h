@@ -99,6 +99,7 @@ FP_INLINE double fp_channel_column_energy(double q, double spread)
 }
 
 #define FP_SIDE_BY_SIDE_CELLS 64 /* cells of a channel that is computed beside others: all stay in the cache */
+_Static_assert(FP_SIDE_BY_SIDE_CELLS <= FP_SAMPLE_ROWS, "all rows of such a channel give the first centre");
 
 #define FP_LOOPS "channel/fp_channel_quantities_loops.h"
 #include "common/fp_variants.h"
