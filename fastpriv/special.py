@@ -1006,9 +1006,9 @@ def bac_capacity(a, b, /):
 
     Notes
     -----
-    **Accuracy**: relative error 4e-15 on the whole square, asserted by tests/kernels/test_binary_channel.py.
+    **Accuracy**: relative error 2.5e-15 on the whole square, asserted by tests/kernels/test_binary_channel.py.
 
-    Source: the maximum over the input weight of two divergences formed from 1 - a - b,
+    Source: the information of the uniform input and what the best one gains, formed from 1 - a - b,
         csrc/channel/fp_binary_channel.h; equation (11) of the mutual-information privacy paper without its 0/0.
 
     Examples
@@ -1029,9 +1029,9 @@ def bac_capacity_with_complements(a, complement_a, b, complement_b, /):
 
     Notes
     -----
-    **Accuracy**: relative error 4e-15, asserted by tests/kernels/test_binary_channel.py.
+    **Accuracy**: relative error 2.5e-15, asserted by tests/kernels/test_binary_channel.py.
 
-    Source: the maximum over the input weight of two divergences formed from 1 - a - b,
+    Source: the information of the uniform input and what the best one gains, formed from 1 - a - b,
         csrc/channel/fp_binary_channel.h; equation (11) of the mutual-information privacy paper without its 0/0.
 
     Examples

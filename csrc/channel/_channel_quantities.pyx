@@ -11,7 +11,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free, malloc
 
 cdef extern from "channel/fp_channel_quantities.h":
-    int FP_CHANNEL_QUANTITIES
+    int FP_CHANNEL_QUANTITIES, FP_CD_LMIP, FP_NEEDS_ROWS, FP_SIDE_BY_SIDE_CELLS
     double FP_LEAST_PRIOR
     ctypedef struct fp_channel_totals:
         ptrdiff_t m
@@ -45,6 +45,9 @@ cdef extern from "channel/fp_channel_quantities.h":
                          double *, double *, double *) noexcept nogil
         int (*columns)(ptrdiff_t, ptrdiff_t, const void *, int, const double *, double *, double *,
                        ptrdiff_t *) noexcept nogil
+        void (*side_by_side)(ptrdiff_t, ptrdiff_t, ptrdiff_t, const char *, ptrdiff_t, int, const ptrdiff_t *,
+                             const double *, const double *, const ptrdiff_t *, const double *, double *, ptrdiff_t,
+                             signed char *) noexcept nogil
     fp_channel_quantities_kernels fp_channel_quantities_select()
     size_t fp_channel_workspace(ptrdiff_t, ptrdiff_t) nogil
     ctypedef struct fp_capacity_kernels:
@@ -160,6 +163,9 @@ def of_channels(cells, const double[:, ::1] priors, const double[::1] gaps, doub
          "cells (c, n, m), priors (p, n), gaps (c,), pairs (s,), out (s, 10, 3), status (s,)")
     for k in range(count):
         _fit(0 <= channel[k] < s.c and (priors is None or 0 <= prior[k] < p), "indices of channels and priors")
+    if count and not wanted & ~FP_NEEDS_ROWS and s.n * s.m <= FP_SIDE_BY_SIDE_CELLS:
+        _of_rows(s, priors, gaps, tolerance, channel, prior, out, status)
+        return
     cdef const double *weights = NULL
     cdef bint whole = True
     with nogil:
@@ -171,6 +177,26 @@ def of_channels(cells, const double[:, ::1] priors, const double[::1] gaps, doub
             whole = whole and status[k] != 3
     if not whole:
         raise MemoryError("a channel must fit in memory together with 18 numbers for each row and column.")
+
+
+cdef _of_rows(channel_stack s, const double[:, ::1] priors, const double[::1] gaps, double tolerance,
+              const ptrdiff_t[::1] channel, const ptrdiff_t[::1] prior, double[:, :, ::1] out, signed char[::1] status):
+    """``of_channels`` of small channels, for the quantities of rows."""
+    cdef ptrdiff_t k, count = channel.shape[0]
+    cdef double[::1] prior_gaps = np.zeros(count)
+    cdef const double *weights = NULL
+    out[:] = 0.0
+    with nogil:
+        if priors is not None:
+            weights = &priors[0, 0]
+            for k in range(count):
+                prior_gaps[k] = fp_prior_gap(row_gaps, s.n, &priors[prior[k], 0])
+        kernels.side_by_side(s.n, s.m, count, s.start, s.step, s.single, &channel[0], &gaps[0], weights, &prior[0],
+                             &prior_gaps[0], &out[0, FP_CD_LMIP, 0], 3 * FP_CHANNEL_QUANTITIES, &status[0])
+        for k in range(count):
+            if not 0.0 <= prior_gaps[k] <= tolerance:
+                status[k] = 2
+                out[k] = 0.0
 
 
 cdef int _of_one(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double row_gap,

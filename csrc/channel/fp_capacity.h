@@ -104,20 +104,17 @@ static inline void fp_capacity_set_equal_rows(ptrdiff_t n, ptrdiff_t m, const do
 static inline void fp_capacity_intersect_binary(const double *Q, const double *gaps, double *numbers)
 {
     const double gap = gaps[0] > gaps[1] ? gaps[0] : gaps[1];
-    double w;
-    const double value = fp_bac_solve(Q[1], Q[0], Q[2], Q[3], &w);
-    /* bound: proved - rows that miss 1 by more are left out, and small cells, so that nothing underflows */
+    const double value = fp_bac_capacity(Q[1], Q[0], Q[2], Q[3]);
+    /* bound: proved - rows that miss 1 by more are left out, and small cells, so that nothing underflows: theorem
+     * 7.12 of docs/proofs/finite_capacity.md */
     const double largest_gap = 0x1p-53, least_cell = 0x1p-800;
     int tiny = 0;
     for (int i = 0; i < 4; i++)
         tiny |= (Q[i] > 0.0) & (Q[i] < least_cell);
     if (!(gap <= largest_gap && value > 0.0) || tiny)
         return;
-    const fp_bac_divergences d = fp_bac_divergences_at(w, fp_channel_gap(Q[1], Q[0], Q[2], Q[3]), Q[1], Q[0], Q[2], Q[3]);
-    const double spread = 2.1 * gap * (value + sqrt(2.1 * value) + 2.0 * gap);
-    const double error = fp_divergence_relative_error(2.0), most = d.first > d.second ? d.first : d.second;
-    const double low = ((1.0 - w) * d.first + w * d.second) * (1.0 - error) - spread;
-    const double high = most * (1.0 + error) + spread;
+    const double spread = 2.1 * gap * (value + sqrt(2.1 * value) + 2.0 * gap), error = FP_BAC_CAPACITY_ERROR * value;
+    const double low = value - error - spread, high = value + error + spread;
     const double lower = numbers[1] > low ? numbers[1] : low, upper = numbers[2] < high ? numbers[2] : high;
     if (lower <= upper) {
         numbers[0] = value < lower ? lower : value > upper ? upper : value;

@@ -5,8 +5,61 @@
 
 #define FP_EACH_LANE for (int l = 0; l < FP_LANES; l++)
 
+/* Add a sum with its error to the sum of a row less 1: `spilt` is the sum of the sizes of all errors, with those in
+ * `size`. */
+FP_INLINE void FP_NAME(fp_row_sum_add)(double sum, double lost, double size, double *total, double *tail,
+                                       double *spilt)
+{
+    const double sure = *total + sum, over = fp_sum_error(*total, sum, sure);
+    *tail += over + lost;
+    *spilt += fabs(over) + size;
+    *total = sure;
+}
+
+/* |1 - sum| of a row of m cells, rounded up; -1 for a negative cell, -2 for NaN. */
+FP_INLINE double FP_NAME(fp_row_sum_gap)(ptrdiff_t m, double total, double tail, double spilt, double least,
+                                         double nan)
+{
+    const double miss = fabs(total + tail) * (1.0 + 0x1p-50) + (spilt > 0.0 ? (m + 16.0) * m * 0x1p-104 : 0.0);
+    return nan > 0.0 ? -2.0 : least < 0.0 ? -1.0 : miss;
+}
+
+/* Cell i of FP_LANES rows, one row a lane. */
+FP_INLINE void FP_NAME(fp_channel_gather)(const double *const *row, ptrdiff_t i, double *lane)
+{
+    *(fp_v8 *)lane = (fp_v8){row[0][i], row[1][i], row[2][i], row[3][i], row[4][i], row[5][i], row[6][i], row[7][i]};
+}
+
+/* The gaps of rows of at most FP_LANES cells, one row a lane: the bits of the loop below, where a lane has one cell. */
+static void FP_NAME(fp_channel_gaps_of_short_rows)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap)
+{
+    for (ptrdiff_t d = 0; d < n; d += FP_LANES) {
+        const ptrdiff_t count = n - d < FP_LANES ? n - d : FP_LANES;
+        const double *row[FP_LANES];
+        fp_capacity_lanes cell, total, miss, tail = {0}, spilt = {0}, least = {0}, odd = {0};
+        for (ptrdiff_t l = 0; l < FP_LANES; l++)
+            row[l] = Q + (d + (l < count ? l : 0)) * m;
+        FP_EACH_LANE total[l] = -1.0;
+        for (ptrdiff_t w = 0; w < m; w++) {
+            FP_NAME(fp_channel_gather)(row, w, cell);
+            FP_EACH_LANE {
+                const double x = cell[l];
+                FP_NAME(fp_row_sum_add)(x, 0.0, 0.0, &total[l], &tail[l], &spilt[l]);
+                least[l] = x < least[l] ? x : least[l];
+                odd[l] = x == x ? odd[l] : 1.0;
+            }
+        }
+        FP_EACH_LANE miss[l] = FP_NAME(fp_row_sum_gap)(m, total[l], tail[l], spilt[l], least[l], odd[l]);
+        memcpy(gap + d, miss, (size_t)count * sizeof *gap);
+    }
+}
+
 static void FP_NAME(fp_channel_row_gaps)(ptrdiff_t n, ptrdiff_t m, const double *Q, double *gap)
 {
+    if (m <= FP_LANES) {
+        FP_NAME(fp_channel_gaps_of_short_rows)(n, m, Q, gap);
+        return;
+    }
     for (ptrdiff_t d = 0; d < n; d++) {
         const double *row = Q + d * m;
         fp_capacity_lanes sum = {0}, lost = {0}, size = {0}, least = {0}, odd = {0};
@@ -29,15 +82,11 @@ static void FP_NAME(fp_channel_row_gaps)(ptrdiff_t n, ptrdiff_t m, const double 
         }
         double total = -1.0, tail = 0.0, low = 0.0, nan = 0.0, spilt = 0.0;
         FP_EACH_LANE {
-            const double sure = total + sum[l], over = fp_sum_error(total, sum[l], sure);
-            tail += over + lost[l];
-            spilt += fabs(over) + size[l];
-            total = sure;
+            FP_NAME(fp_row_sum_add)(sum[l], lost[l], size[l], &total, &tail, &spilt);
             low = least[l] < low ? least[l] : low;
             nan = odd[l] > nan ? odd[l] : nan;
         }
-        const double miss = fabs(total + tail) * (1.0 + 0x1p-50) + (spilt > 0.0 ? (m + 16.0) * m * 0x1p-104 : 0.0);
-        gap[d] = nan > 0.0 ? -2.0 : low < 0.0 ? -1.0 : miss;
+        gap[d] = FP_NAME(fp_row_sum_gap)(m, total, tail, spilt, low, nan);
     }
 }
 

@@ -14,6 +14,11 @@ FP_INLINE double FP_NAME(fp_smaller)(double a, double b)
     return a < b ? a : b;
 }
 
+FP_INLINE double FP_NAME(fp_plus)(double a, double b)
+{
+    return a + b;
+}
+
 /* Add eight rows of m columns to the accumulators; group is the index of the first row. best_row holds the group;
  * the row within the group is found at the end of a block. */
 #define FP_CHANNEL_EIGHT_ROWS(name, cell)                                                                              \
@@ -31,8 +36,8 @@ FP_INLINE double FP_NAME(fp_smaller)(double a, double b)
             const double least = FP_TREE_OF_EIGHT(fp_smaller, a0, a1, a2, a3, a4, a5, a6, a7);                      \
             const double joint = FP_TREE_OF_EIGHT(fp_larger, w0 * a0, w1 * a1, w2 * a2, w3 * a3, w4 * a4, w5 * a5,  \
                                                w6 * a6, w7 * a7);                                                      \
-            const double sum = ((w0 * (a0 - c) + w1 * (a1 - c)) + (w2 * (a2 - c) + w3 * (a3 - c)))                     \
-                               + ((w4 * (a4 - c) + w5 * (a5 - c)) + (w6 * (a6 - c) + w7 * (a7 - c)));                  \
+            const double sum = FP_TREE_OF_EIGHT(fp_plus, w0 * (a0 - c), w1 * (a1 - c), w2 * (a2 - c), w3 * (a3 - c),   \
+                                                w4 * (a4 - c), w5 * (a5 - c), w6 * (a6 - c), w7 * (a7 - c));           \
             const double total = high[i] + sum;                                                                        \
             rest[i] += fp_sum_error(high[i], sum, total);                                                              \
             high[i] = total;                                                                                           \
@@ -137,10 +142,10 @@ static void FP_NAME(fp_channel_merge_columns)(ptrdiff_t m, fp_channel_columns *a
 }
 
 /* n columns of one row: the terms of its divergence, and the posterior. */
-static void FP_NAME(fp_channel_divergence_terms)(ptrdiff_t n, const double *restrict x, double prior,
-                                                 const double *restrict centre, const double *restrict delta,
-                                                 const double *restrict inverse, const double *restrict weight,
-                                                 double *restrict term, double *restrict after)
+FP_INLINE void FP_NAME(fp_channel_divergence_terms)(ptrdiff_t n, const double *restrict x, double prior,
+                                                    const double *restrict centre, const double *restrict delta,
+                                                    const double *restrict inverse, const double *restrict weight,
+                                                    double *restrict term, double *restrict after)
 {
     double base[FP_CHANNEL_PART], ratio[FP_CHANNEL_PART], part[FP_CHANNEL_PART];
     for (ptrdiff_t at = 0; at < n; at += FP_CHANNEL_PART) {
@@ -270,5 +275,4 @@ static void FP_NAME(fp_channel_hockey_sticks)(ptrdiff_t n, ptrdiff_t m, const do
 }
 
 #undef FP_CHANNEL_EIGHT_ROWS
-#undef FP_TREE_OF_EIGHT
 #undef FP_CHANNEL_WIDTH

@@ -83,7 +83,27 @@ static inline void fp_set_bracket(double *out, double value, double lower, doubl
     out[2] = upper > value ? upper : value;
 }
 
+/* q of a column, and its spread D, from the difference of its largest and smallest cell. */
+FP_INLINE double fp_channel_column_mass(double centre, double delta, double span, double *spread)
+{
+    const double mass = centre + delta, q = mass > 0.0 ? mass : 0.0;
+    *spread = span < q + centre ? span : q + centre;
+    return q;
+}
+
+/* D^2 / q */
+FP_INLINE double fp_channel_column_energy(double q, double spread)
+{
+    const double relative = q > 0.0 ? spread / q : 0.0;
+    return q * (relative * relative);
+}
+
+#define FP_SIDE_BY_SIDE_CELLS 64 /* cells of a channel that is computed beside others: all stay in the cache */
+_Static_assert(FP_SIDE_BY_SIDE_CELLS <= FP_SAMPLE_ROWS, "all rows of such a channel give the first centre");
+
 #define FP_LOOPS "channel/fp_channel_quantities_loops.h"
+#include "common/fp_variants.h"
+#define FP_LOOPS "channel/fp_channels_side_by_side_loops.h"
 #include "common/fp_variants.h"
 
 typedef struct {
@@ -98,6 +118,9 @@ typedef struct {
                      const double *excess, double *workspace, double *over, double *under, double *sums);
     int (*columns)(ptrdiff_t n, ptrdiff_t m, const void *cells, int single, const double *prior, double *workspace,
                    double *out, ptrdiff_t *map_secret);
+    void (*side_by_side)(ptrdiff_t n, ptrdiff_t m, ptrdiff_t count, const char *cells, ptrdiff_t step, int single,
+                         const ptrdiff_t *channel, const double *row_gap, const double *priors, const ptrdiff_t *prior,
+                         const double *prior_gap, double *out, ptrdiff_t out_step, signed char *status);
 } fp_channel_quantities_kernels;
 
 static inline fp_channel_quantities_kernels fp_channel_quantities_select(void)
@@ -106,17 +129,25 @@ static inline fp_channel_quantities_kernels fp_channel_quantities_select(void)
                                            FP_SELECT(fp_channel_quantities_of_cells),
                                            FP_SELECT(fp_channel_maximal_leakage_of_cells),
                                            FP_SELECT(fp_channel_ldp_curve), FP_SELECT(fp_channel_lip_curve),
-                                           FP_SELECT(fp_channel_columns_of_cells)};
+                                           FP_SELECT(fp_channel_columns_of_cells),
+                                           FP_SELECT(fp_channels_side_by_side)};
 }
 
-/* |1 - sum| of a prior, rounded up; below 0 if an entry is NaN, negative, or positive and too small. */
+/* |1 - sum| of priors, rounded up; below 0 if an entry is NaN, negative, or positive and too small. */
+static inline void fp_prior_gaps(fp_channel_row_gaps_kernel gaps, ptrdiff_t count, ptrdiff_t n, const double *priors,
+                                 double *gap)
+{
+    gaps(count, n, priors, gap);
+    for (ptrdiff_t k = 0; k < count; k++)
+        for (ptrdiff_t d = 0; d < n && gap[k] >= 0.0; d++)
+            if (priors[k * n + d] > 0.0 && priors[k * n + d] < FP_LEAST_PRIOR)
+                gap[k] = -3.0;
+}
+
 static inline double fp_prior_gap(fp_channel_row_gaps_kernel gaps, ptrdiff_t n, const double *prior)
 {
     double gap;
-    gaps(1, n, prior, &gap);
-    for (ptrdiff_t d = 0; d < n && gap >= 0.0; d++)
-        if (prior[d] > 0.0 && prior[d] < FP_LEAST_PRIOR)
-            gap = -3.0;
+    fp_prior_gaps(gaps, 1, n, prior, &gap);
     return gap;
 }
 

@@ -163,6 +163,21 @@ FP_INLINE double FP_NAME(fp_channel_divergence_error)(const fp_channel_row_total
            + (k > 0.0 ? 1e-300 : 0.0) + 2.0 * fp_divergence_gap_error(k, z->row_gap);
 }
 
+/* Mutual information from the sum of prior times divergence. */
+FP_INLINE void FP_NAME(fp_channel_information)(const fp_channel_row_totals *z, double sum, double *out)
+{
+    const double mean = sum / z->total, error = FP_NAME(fp_channel_divergence_error)(z, mean);
+    const double gap = 2.2 * z->prior_gap, sure = mean > error ? mean - error : 0.0, unit = FP_U;
+    fp_set_bracket(out, mean, sure * (1.0 - gap - 4.0 * unit), (mean + error) * (1.0 + gap + 4.0 * unit) + gap * gap);
+}
+
+/* The largest divergence of a row, given its bounds for a prior of sum 1. */
+FP_INLINE void FP_NAME(fp_channel_largest_divergence)(const fp_channel_row_totals *z, double largest, double low,
+                                                      double high, double *out)
+{
+    fp_set_bracket(out, largest, low - 1.1 * z->prior_gap, high + 1.1 * z->prior_gap);
+}
+
 /* Mutual information, and the largest divergence of a row. */
 static void FP_NAME(fp_channel_row_quantities)(const fp_channel_row_totals *z, double *out)
 {
@@ -175,10 +190,8 @@ static void FP_NAME(fp_channel_row_quantities)(const fp_channel_row_totals *z, d
         low = k - error > low ? k - error : low;
         high = k + error > high ? k + error : high;
     }
-    const double mean = fp_accumulator_value(&sum) / z->total, error = FP_NAME(fp_channel_divergence_error)(z, mean);
-    const double gap = 2.2 * z->prior_gap, sure = mean > error ? mean - error : 0.0, unit = FP_U;
-    fp_set_bracket(out, mean, sure * (1.0 - gap - 4.0 * unit), (mean + error) * (1.0 + gap + 4.0 * unit) + gap * gap);
-    fp_set_bracket(out + 3, largest, low - 1.1 * z->prior_gap, high + 1.1 * z->prior_gap);
+    FP_NAME(fp_channel_information)(z, fp_accumulator_value(&sum), out);
+    FP_NAME(fp_channel_largest_divergence)(z, largest, low, high, out + 3);
 }
 
 /* Column statistics about a centre; with them delta, q and the spread. */
@@ -188,10 +201,9 @@ static void FP_NAME(fp_channel_statistics_about)(ptrdiff_t n, ptrdiff_t m, const
 {
     FP_NAME(fp_channel_column_statistics)(n, m, cells, single, prior, centre, 0, columns);
     for (ptrdiff_t i = 0; i < m; i++) {
+        const double span = columns->top[i] - columns->low[i];
         delta[i] = (columns->high[i] + columns->rest[i]) / total;
-        const double mass = centre[i] + delta[i], span = columns->top[i] - columns->low[i];
-        q[i] = mass > 0.0 ? mass : 0.0;
-        spread[i] = span < q[i] + centre[i] ? span : q[i] + centre[i];
+        q[i] = fp_channel_column_mass(centre[i], delta[i], span, &spread[i]);
     }
 }
 
@@ -263,9 +275,8 @@ static int FP_NAME(fp_channel_quantities_of_cells)(ptrdiff_t n, ptrdiff_t m, con
     FP_NAME(fp_channel_column_quantities)(&totals, wanted, out);
     if (wanted & FP_NEEDS_ROWS) {
         for (ptrdiff_t i = 0; i < m; i++) {
-            const double relative = z.q[i] > 0.0 ? z.spread[i] / z.q[i] : 0.0;
             z.inverse[i] = z.q[i] > 0.0 ? 1.0 / z.q[i] : 0.0;
-            z.term[i] = z.q[i] * (relative * relative);
+            z.term[i] = fp_channel_column_energy(z.q[i], z.spread[i]);
         }
         const fp_channel_output output = {z.centre, z.delta, z.inverse, z.q, NULL};
         FP_NAME(fp_channel_row_divergences)(n, m, cells, single, prior, &output, z.divergence, z.sums, NULL, NULL, 0);

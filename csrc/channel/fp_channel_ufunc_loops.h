@@ -2,17 +2,22 @@
  * probabilities. No include guard. A prior is NULL for the uniform one; the cells, which are doubles, may be changed. */
 /* bounds: proved - sums of columns in which q is below 1e-300 change an information or a chance by at most 1e-290 m */
 
-/* The largest gap of a row; -1 where a row is no distribution. */
-static double FP_NAME(fp_channel_valid_gap)(ptrdiff_t n, ptrdiff_t m, const double *cells, double *gaps)
+/* The largest of n gaps of rows; -1 where a row is no distribution. */
+static double FP_NAME(fp_channel_largest_gap)(ptrdiff_t n, const double *gaps)
 {
     double largest = 0.0;
-    FP_NAME(fp_channel_row_gaps)(n, m, cells, gaps);
     for (ptrdiff_t d = 0; d < n; d++) {
         if (!(gaps[d] >= 0.0 && gaps[d] <= FP_SUM_TOLERANCE))
             return -1.0;
         largest = gaps[d] > largest ? gaps[d] : largest;
     }
     return largest;
+}
+
+static double FP_NAME(fp_channel_valid_gap)(ptrdiff_t n, ptrdiff_t m, const double *cells, double *gaps)
+{
+    FP_NAME(fp_channel_row_gaps)(n, m, cells, gaps);
+    return FP_NAME(fp_channel_largest_gap)(n, gaps);
 }
 
 /* Brackets of the wanted quantities; returns whether the channel and the prior are valid. */
@@ -63,8 +68,34 @@ static int FP_NAME(fp_channel_brackets)(ptrdiff_t n, ptrdiff_t m, double *cells,
 
 FP_CHANNEL_UFUNC(channel_ldp_epsilon, FP_LDP_EPSILON)
 FP_CHANNEL_UFUNC(channel_maximal_leakage, FP_MAXIMAL_LEAKAGE)
-FP_CHANNEL_UFUNC(channel_mutual_information, FP_CD_LMIP)
+FP_CHANNEL_UFUNC(channel_information_one_by_one, FP_CD_LMIP)
 FP_CHANNEL_UFUNC(channel_bayes_vulnerability, FP_BAYES_VULNERABILITY)
+
+/* Mutual information: of small channels side by side, but for those in which a column has to be scaled. */
+static void FP_NAME(channel_mutual_information)(ptrdiff_t count, ptrdiff_t n, ptrdiff_t m, double *cells,
+                                                const double *priors, double *workspace, double *out)
+{
+    if (n * m > FP_SIDE_BY_SIDE_CELLS) {
+        FP_NAME(channel_information_one_by_one)(count, n, m, cells, priors, workspace, out);
+        return;
+    }
+    double *gaps = workspace + fp_channel_workspace(n, m) + 2 * n, numbers[6 * FP_UFUNC_CHANNELS];
+    double row_gap[FP_UFUNC_CHANNELS] = {0.0}, prior_gap[FP_UFUNC_CHANNELS];
+    signed char scaled[FP_UFUNC_CHANNELS];
+    FP_NAME(fp_channel_row_gaps)(count * n, m, cells, gaps);
+    fp_prior_gaps(FP_NAME(fp_channel_row_gaps), count, n, priors, prior_gap);
+    for (ptrdiff_t k = 0; k < count; k++)
+        row_gap[k] = FP_NAME(fp_channel_largest_gap)(n, gaps + k * n);
+    FP_NAME(fp_channels_side_by_side)(n, m, count, (const char *)cells, n * m * (ptrdiff_t)sizeof *cells, 0, NULL,
+                                      row_gap, priors, NULL, prior_gap, numbers, 6, scaled);
+    for (ptrdiff_t k = 0; k < count; k++) {
+        const int valid = row_gap[k] >= 0.0 && prior_gap[k] >= 0.0 && prior_gap[k] <= FP_SUM_TOLERANCE;
+        for (int x = 0; x < 3; x++)
+            out[3 * k + x] = valid ? numbers[6 * k + x] : NAN;
+        if (valid && scaled[k])
+            FP_NAME(channel_information_one_by_one)(1, n, m, cells + k * n * m, priors + k * n, workspace, out + 3 * k);
+    }
+}
 
 /* The capacity of small channels, solved side by side; that of others lies between the information under the uniform
  * input distribution and the largest divergence of a row from the output distribution that it gives. */

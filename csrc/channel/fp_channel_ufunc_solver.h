@@ -15,6 +15,11 @@ typedef void fp_channel_ufunc_kernel(ptrdiff_t count, ptrdiff_t n, ptrdiff_t m, 
 
 static void fp_channel_copy(ptrdiff_t n, ptrdiff_t m, const char *from, ptrdiff_t row, ptrdiff_t column, double *to)
 {
+    const ptrdiff_t width = sizeof(double);
+    if (column == width && (n == 1 || row == m * width)) {
+        memcpy(to, from, (size_t)(n * m) * sizeof(double));
+        return;
+    }
     for (ptrdiff_t d = 0; d < n; d++)
         for (ptrdiff_t w = 0; w < m; w++)
             to[d * m + w] = *(const double *)(from + d * row + w * column);

@@ -35,12 +35,14 @@ typedef struct {
     double high, low;
 } fp_accumulator;
 
-FP_INLINE void fp_accumulator_add(fp_accumulator *sum, double x)
+FP_INLINE void fp_compensated_add(double *high, double *low, double x)
 {
-    const double s = sum->high + x;
-    sum->low += fp_sum_error(sum->high, x, s);
-    sum->high = s;
+    const double s = *high + x;
+    *low += fp_sum_error(*high, x, s);
+    *high = s;
 }
+
+FP_INLINE void fp_accumulator_add(fp_accumulator *sum, double x) { fp_compensated_add(&sum->high, &sum->low, x); }
 
 FP_INLINE double fp_accumulator_value(const fp_accumulator *sum) { return sum->high + sum->low; }
 

@@ -6,7 +6,7 @@ Notation: ``a`` = P(Y = 1 | X = 0) and ``b`` = P(Y = 0 | X = 1) are the crossove
     C = log(e^-g + e^-k),   g = ((1-b) h(a) - a h(b)) / D,   k = ((1-a) h(b) - b h(a)) / D,   D = 1 - a - b,
 
 which is 0/0 on the line a + b = 1, where the value is 0. It is evaluated in a form without cancellation instead: the
-maximum over the input weight of two Kullback-Leibler divergences formed from D (csrc/channel/fp_binary_channel.h).
+information of the uniform input and what the best one gains, formed from D (csrc/channel/fp_binary_channel.h).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..base.estimate import Estimate, Information, NumberLike, exact
 from ..base.monotone import Ends, monotone
 from ..base.numerics import FloatArray
 
-# bound: proved - docs/proofs/finite_capacity.md, 7.20: relative error of the capacity; tests find 4e-15
-_CAPACITY_ERROR = 1.5e-14
+# bound: proved - docs/proofs/finite_capacity.md, 7.20: relative error of the capacity; tests find 2.5e-15
+_CAPACITY_ERROR = 8e-15
 # bound: proved - docs/proofs/roundings.md, 13.9: relative error of the binary entropy, also where p and its complement
 #    miss 1 by _COMPLEMENT_GAP
 _ENTROPY_ERROR = 1.2e-15
@@ -129,8 +129,8 @@ def bac_capacity(
 
     Notes
     -----
-    **Accuracy**: 1.5e-14 relative is proved on the whole square, the line a + b = 1 and its neighbourhood, 1e-300 and
-    1 - 1e-16 included (theorem 7.20 of docs/proofs); tests/kernels/test_binary_channel.py finds 4e-15.
+    **Accuracy**: 8e-15 relative is proved on the whole square, the line a + b = 1 and its neighbourhood, 1e-300 and
+    1 - 1e-16 included (theorem 7.20 of docs/proofs); tests/kernels/test_binary_channel.py finds 2.5e-15.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def bac_capacity(
     validate.broadcastable("a and complement_a", np.add(*pair_a), "b and complement_b", np.add(*pair_b))
     value = special.bac_capacity_with_complements(*pair_a, *pair_b)
     equal = (pair_a[0] == pair_b[1]) & (pair_a[1] == pair_b[0])
-    return _nonnegative_estimate(value, _CAPACITY_ERROR, "Halley's method on the input weight", equal).to(unit)
+    return _nonnegative_estimate(value, _CAPACITY_ERROR, "closed form", equal).to(unit)
 
 
 def _probability(name: str, value: ArrayLike) -> FloatArray:

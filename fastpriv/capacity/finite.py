@@ -35,7 +35,7 @@ _CHANNELS_PER_TASK = 4096  # small channels solved in one task, some millisecond
 _METHOD = "primal-dual Newton"  # ``method`` of a capacity that Newton's method found
 _METHOD_BY_STRUCTURE = "primal-dual Newton, begun by structure"  # the same, from an input distribution near the best
 # The same of two inputs and two outputs.
-_BINARY_METHOD = "primal-dual Newton, and Halley's method on the input weight"
+_BINARY_METHOD = "primal-dual Newton, and the closed form"
 # bound: none - relative width that is not called wide, whatever rtol; capacity above which rows are not nearly equal
 _ROUNDING_WIDTH, _SMALL_CAPACITY = 1e-12, 2.0**-19
 _ENTRY_LIMIT = 2**20  # entries of a distribution, or cells of its channel, up to which it is written out

@@ -1,9 +1,11 @@
 """Generalised ufuncs of channels: the numbers of the functions of notions and capacity, NaN for what is no channel."""
 
+import flint
 import numpy as np
 import pytest
 
 from fastpriv import Channel, channel_capacity, notions, special
+from fastpriv.kernels import _channel_quantities
 from kernels.variants import check_same_lines, each_wider_variant
 
 SCRIPT = """
@@ -66,6 +68,71 @@ def test_the_bits_of_the_functions(shape):
                 assert found[2][k] - found[1][k] <= 1e-13 * (1 + one.value)
             else:
                 assert tuple(number[k] for number in found) == one.floats()
+
+
+def hostile(rng, c, n, m):
+    """Rows that repeat or nearly do or are certain, zeros, subnormals, and columns that have to be scaled."""
+    rows = rng.dirichlet(np.full(m, 0.4), (c, n))
+    kinds, last = np.arange(c) % 8, rows[..., -1]
+    rows[kinds == 1] = rows[kinds == 1][:, :1]
+    rows[kinds == 2] *= 1 + 1e-13 * rng.standard_normal((n, m))
+    rows[kinds == 3] = np.eye(m)[rng.integers(0, m, n)]
+    rows[kinds == 4] *= rng.random((n, m)) < 0.5
+    last[kinds == 5] = 10.0 ** rng.uniform(-324, -290, n)
+    last[kinds == 6] = -0.0
+    rows[kinds == 7] *= 10.0 ** rng.uniform(-300, 0, (n, m))
+    rows[..., 0] = np.maximum(rows[..., 0] + 1 - rows.sum(axis=-1), 0.0)
+    priors = rng.dirichlet(np.full(n, 0.5), c)
+    priors[::3] *= rng.random((n,)) < 0.5
+    priors[1::3, -1] = 1e-299
+    priors[..., 0] += 1 - priors.sum(axis=-1)
+    return rows, priors
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 64), (64, 1), (2, 2), (4, 4), (9, 7), (20, 3), (3, 20), (8, 8)])
+def test_channels_side_by_side_have_the_bits_of_one(shape):
+    """Whatever their number, their order, and who is beside them; an invalid one changes no other."""
+    rows, priors = hostile(np.random.default_rng(shape), 43, *shape)
+    wanted = 1 << _channel_quantities.NAMES.index("cd_lmip") | 1 << _channel_quantities.NAMES.index("pointwise_lmip")
+    order = np.random.default_rng(1).permutation(43)
+    for cells in (rows, rows.astype(np.float32)):
+        for some in (None, priors):
+            out, status = np.ones((43, 10, 3)), np.ones(43, dtype=np.int8)
+            index = order if some is not None else 0 * order
+            _channel_quantities.of_channels(cells, some, np.full(43, 1e-15), 1e-9, wanted, order, index, out, status)
+            for k, c in enumerate(order):
+                prior = None if some is None else some[c]
+                one = _channel_quantities.of_channel(cells[c], prior, 1e-15, 1e-9, wanted)
+                assert (one is None) == (status[k] != 0)
+                np.testing.assert_array_equal(out[k].ravel(), one or np.zeros(30))
+    whole = np.array(special.channel_mutual_information(priors, rows))
+    for k in range(43):
+        np.testing.assert_array_equal(special.channel_mutual_information(priors[k], rows[k]), whole[:, k])
+        assert whole[1, k] <= whole[0, k] <= whole[2, k]
+    rows[5] = np.nan
+    priors[6, 0] = np.inf
+    for arrays in ((priors, rows), (priors[::-1], rows[::-1])):
+        np.testing.assert_array_equal(
+            np.isnan(special.channel_mutual_information(*arrays)[0][:: 1 if arrays[1] is rows else -1]),
+            np.isin(np.arange(43), (5, 6)),
+        )
+
+
+def test_information_side_by_side_against_balls():
+    rows, priors = hostile(np.random.default_rng(3), 64, 4, 4)
+    value, lower, upper = special.channel_mutual_information(priors, rows)
+    with flint.ctx.workprec(400):
+        for k in range(64):
+            rows_k = [[flint.arb(float(x)) for x in row] for row in rows[k]]
+            rows_k = [[x / sum(row) for x in row] for row in rows_k]
+            prior = [flint.arb(float(x)) for x in priors[k]]
+            prior = [x / sum(prior) for x in prior]
+            mixed = [sum(p * row[w] for p, row in zip(prior, rows_k, strict=True)) for w in range(4)]
+            truth = sum(p * x * (x / q).log() for p, row in zip(prior, rows_k, strict=True)
+                        for x, q in zip(row, mixed, strict=True) if p > 0 and x > 0)
+            assert lower[k] <= truth + 1e-60
+            assert truth <= upper[k] + 1e-60
+            assert upper[k] - lower[k] <= 1e-12 * (1e-3 + value[k])
 
 
 def test_large_channels_have_a_wide_bracket_of_the_capacity():
