@@ -84,7 +84,8 @@ typedef struct {
     void (*nodes)(const fp_one_sigma *, double, double, int, double *, double *, double *, double *, double *, double *);
     double (*top)(int, double, const double *, const double *);
     void (*add)(int, const double *, const double *, double *, double *, double *);
-    void (*binomials)(int, const double *, const double *, const double *, double *, double *);
+    void (*binomials)(int, const double *, const double *, const double *, const double *, const double *, double *,
+                      double *);
 } fp_one_sigma_kernels;
 
 static fp_one_sigma_kernels fp_one_sigma_selected;
@@ -407,7 +408,8 @@ static inline int fp_trapezoid_run(fp_trapezoid *w)
 /* Settings of `fp_binomial_logs`, and what they give */
 typedef struct {
     int n;
-    double order[FP_BINOMIALS], ratio[FP_BINOMIALS], square[FP_BINOMIALS], value[FP_BINOMIALS], error[FP_BINOMIALS];
+    double order[FP_BINOMIALS], ratio[FP_BINOMIALS], lift[FP_BINOMIALS], falls[FP_BINOMIALS];
+    double square[FP_BINOMIALS], value[FP_BINOMIALS], error[FP_BINOMIALS];
 } fp_binomials;
 
 /* Add the setting of P = w_0 N(m_0, s_0^2) + w_1 N(m_1, s_1^2), of weights above 0, and Q = N(n, t^2); 0 where the
@@ -418,10 +420,13 @@ FP_INLINE int fp_binomials_add(fp_binomials *into, double order, const double *w
     const int first = m[0] == n, pair = (first != (m[1] == n)) & (s[0] == t) & (s[1] == t);
     if (!pair || order != floor(order) || !(order >= 2.0 && order <= FP_LARGEST_BINOMIAL))
         return 0;
-    const double ratio = w[first] / w[!first], c = (m[first] - n) / t, square = c * c;
-    if (!(ratio >= 1e-300 && ratio <= 1e300 && square >= 1e-280 && 0.5 * order * (order - 1.0) * square <= 1e10))
+    const int falls = w[first] > w[!first];
+    const double less = falls ? w[!first] : w[first], more = falls ? w[first] : w[!first];
+    const double lift = less < 1e-290 ? -100.0 : 0.0, c = (m[first] - n) / t, square = c * c; /* no subnormal quotient */
+    if (!(square >= 1e-280 && 0.5 * order * (order - 1.0) * square <= 1e15))
         return 0;
-    into->order[into->n] = order, into->ratio[into->n] = ratio, into->square[into->n] = square;
+    into->order[into->n] = order, into->ratio[into->n] = (lift < 0.0 ? less * 0x1p100 : less) / more;
+    into->lift[into->n] = lift, into->falls[into->n] = falls, into->square[into->n] = square;
     into->n++;
     return 1;
 }
@@ -429,8 +434,9 @@ FP_INLINE int fp_binomials_add(fp_binomials *into, double order, const double *w
 static inline void fp_binomials_run(fp_binomials *in)
 {
     for (int i = in->n; i < fp_padded(in->n); i++)
-        in->order[i] = 2.0, in->ratio[i] = in->square[i] = 1.0;
-    fp_one_sigma_selected.binomials(in->n, in->order, in->ratio, in->square, in->value, in->error);
+        in->order[i] = 2.0, in->ratio[i] = in->square[i] = 1.0, in->lift[i] = in->falls[i] = 0.0;
+    fp_one_sigma_selected.binomials(in->n, in->order, in->ratio, in->lift, in->falls, in->square,
+                                    in->value, in->error);
 }
 
 #endif
