@@ -186,9 +186,9 @@ def _widen_rows_that_rise(rows: FloatArray, epsilon: FloatArray) -> int:
 
     One of the two is false at least: below and above each of them only what the other one allows is left out.
     """
-    if epsilon.size < 2:
+    if not _hockey_stick_curves.may_rise(rows, epsilon):
         return 0
-    order: Any = slice(None) if (epsilon[1:] >= epsilon[:-1]).all() else np.argsort(epsilon, kind="stable")
+    order = np.argsort(epsilon, kind="stable")
     widened = 0
     for lower, upper, least, most in ((1, 2, 0.0, 1.0), (4, 5, -np.inf, 0.0)):
         low, high = rows[order, lower], rows[order, upper]
