@@ -8,7 +8,7 @@ cdef extern from "gauss/fp_gaussian_ball.h":
     fp_outside_ball_kernel fp_outside_ball_select()
 
 cdef fp_outside_ball_kernel kernel = fp_outside_ball_select()
-cdef ptrdiff_t AT_ONCE = 2048  # values of alpha between two looks at signals
+cdef ptrdiff_t AT_ONCE = 1024  # values of alpha between two looks at signals
 
 
 def outside_ball(ptrdiff_t k, double sigma, const double[::1] alpha, double[:, ::1] out):

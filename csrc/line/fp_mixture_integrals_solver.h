@@ -856,11 +856,14 @@ static inline int fp_mixture_row(fp_row_workspace *ws, int quantity, int k, fp_c
         fp_row_exact(row, 0.0, 0.0, FP_EQUAL_PAIR);
         return 0;
     }
-    fp_binomials sums = {0};
-    if (quantity == FP_RENYI && p.n == 2 && q.n == 1 && fp_binomials_add(&sums, order, p.w, p.m, p.s, q.m[0], q.s[0])) {
-        fp_binomials_run(&sums);
-        fp_row_binomial(row, &sums, 0);
-        return 0;
+    if (quantity == FP_RENYI && p.n == 2 && q.n == 1) {
+        fp_binomials sums; /* as of several rows, for the same bits */
+        sums.n = 0;
+        if (fp_binomials_add(&sums, order, p.w, p.m, p.s, q.m[0], q.s[0])) {
+            fp_binomials_run(&sums);
+            fp_row_binomial(row, &sums, 0);
+            return 0;
+        }
     }
     if (quantity == FP_ENTROPY && single) {
         const double log_sigma = fp_log(p.s[0]), value = FP_NORMAL_ENTROPY + log_sigma;

@@ -108,8 +108,7 @@ def pac_accuracy(
     """
     question, request = _question(target, alpha, norm), _request(pac_accuracy, sampling, options)
     bounds, _, words = _misses(mechanism, [secret], question, request)
-    miss = question.estimate([row[0] for row in bounds], **words)
-    return _raised_if_interrupted(miss, miss.cost)
+    return _raised_if_interrupted(question.estimate([row[0] for row in bounds], **words), words.get("cost", {}))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
