@@ -84,8 +84,8 @@ typedef struct {
     void (*nodes)(const fp_one_sigma *, double, double, int, double *, double *, double *, double *, double *, double *);
     double (*top)(int, double, const double *, const double *);
     void (*add)(int, const double *, const double *, double *, double *, double *);
-    void (*binomials)(int, const double *, const double *, const double *, const double *, const double *, double *,
-                      double *);
+    void (*binomials)(int, const double *, const double *, const double *, const double *, const double *,
+                      const double *, double *, double *);
 } fp_one_sigma_kernels;
 
 static fp_one_sigma_kernels fp_one_sigma_selected;
@@ -409,7 +409,7 @@ static inline int fp_trapezoid_run(fp_trapezoid *w)
 typedef struct {
     int n;
     double order[FP_BINOMIALS], ratio[FP_BINOMIALS], lift[FP_BINOMIALS], falls[FP_BINOMIALS];
-    double square[FP_BINOMIALS], value[FP_BINOMIALS], error[FP_BINOMIALS];
+    double square[FP_BINOMIALS], low[FP_BINOMIALS], value[FP_BINOMIALS], error[FP_BINOMIALS];
 } fp_binomials;
 
 /* Add the setting of P = w_0 N(m_0, s_0^2) + w_1 N(m_1, s_1^2), of weights above 0, and Q = N(n, t^2); 0 where the
@@ -422,11 +422,15 @@ FP_INLINE int fp_binomials_add(fp_binomials *into, double order, const double *w
         return 0;
     const int falls = w[first] > w[!first];
     const double less = falls ? w[!first] : w[first], more = falls ? w[first] : w[!first];
-    const double lift = less < 1e-290 ? -100.0 : 0.0, c = (m[first] - n) / t, square = c * c; /* no subnormal quotient */
-    if (!(square >= 1e-280 && 0.5 * order * (order - 1.0) * square <= 1e15))
+    const double lift = less < 1e-290 ? -100.0 : 0.0; /* no subnormal quotient */
+    const double unit = fp_double((2046 - ((fp_bits(t) >> 52) & 2047)) << 52); /* lengths in units of it are not tiny */
+    const fp_dd apart = fp_two_sum(m[first], -n);
+    const fp_dd c = fp_dd_div_d((fp_dd){apart.hi * unit, apart.lo * unit}, t * unit), square = fp_dd_mul(c, c);
+    if (!(square.hi >= 1e-280 && 0.5 * order * (order - 1.0) * square.hi <= 1e15))
         return 0;
     into->order[into->n] = order, into->ratio[into->n] = (lift < 0.0 ? less * 0x1p100 : less) / more;
-    into->lift[into->n] = lift, into->falls[into->n] = falls, into->square[into->n] = square;
+    into->lift[into->n] = lift, into->falls[into->n] = falls;
+    into->square[into->n] = square.hi, into->low[into->n] = square.lo;
     into->n++;
     return 1;
 }
@@ -434,9 +438,9 @@ FP_INLINE int fp_binomials_add(fp_binomials *into, double order, const double *w
 static inline void fp_binomials_run(fp_binomials *in)
 {
     for (int i = in->n; i < fp_padded(in->n); i++)
-        in->order[i] = 2.0, in->ratio[i] = in->square[i] = 1.0, in->lift[i] = in->falls[i] = 0.0;
+        in->order[i] = 2.0, in->ratio[i] = in->square[i] = 1.0, in->lift[i] = in->falls[i] = in->low[i] = 0.0;
     fp_one_sigma_selected.binomials(in->n, in->order, in->ratio, in->lift, in->falls, in->square,
-                                    in->value, in->error);
+                                    in->low, in->value, in->error);
 }
 
 #endif
