@@ -101,6 +101,20 @@ def wide_brackets(const double[:, ::1] rows, double width):
     return wide
 
 
+def may_rise(const double[:, :] rows, const double[:] epsilon):
+    """Whether some bracket of ``pair_curve``, or of logarithms, is above that of a smaller epsilon, or these do not rise.
+    """
+    cdef Py_ssize_t i
+    cdef double least = INFINITY, log_least = INFINITY
+    if rows.shape[1] != 6 or rows.shape[0] != epsilon.shape[0]:
+        raise ValueError("rows must have the six numbers of a bracket, one row for each epsilon")
+    for i in range(rows.shape[0]):
+        least, log_least = min(least, rows[i, 2]), min(log_least, rows[i, 5])
+        if rows[i, 1] > least or rows[i, 4] > log_least or (i and epsilon[i] < epsilon[i - 1]):
+            return True
+    return False
+
+
 cdef class PairAnalysis:
     """The monotone pieces of a pair of mixtures P = (w, m, s) and Q = (v, n, t), for curves on several threads."""
 

@@ -24,9 +24,20 @@ cdef extern from "line/fp_mixture_integrals_ufuncs.h" nogil:
         int certified
         long max_panels, max_work
         fp_stop_token stop
+        fp_row *rows
     void fp_mixture_integrals_select()
     int fp_mixture_row(fp_row_workspace *, int, int, fp_column, fp_column, fp_column, int, fp_column, fp_column,
                        fp_column, double, double, fp_row *)
+    ctypedef struct fp_columns:
+        const char *data
+        Py_ssize_t row, step
+    ctypedef struct fp_rows:
+        int quantity, k, j
+        fp_columns columns[6]
+        fp_columns order
+        Py_ssize_t orders
+    int fp_mixture_rows(fp_row_workspace *, const fp_rows *, Py_ssize_t, int)
+    const int FP_BINOMIALS
     int fp_mixture_row_close(fp_row_workspace *, int, int, fp_column, fp_column, fp_column, int, fp_column, fp_column,
                              fp_column, double, fp_row *)
     void fp_row_workspace_free(fp_row_workspace *)
@@ -143,10 +154,10 @@ def closed_bracket(int kind, double value, double lower, double upper, const dou
     return row.value, row.lower, row.upper, row.method
 
 
-cdef inline fp_column _row(const double[:, :] columns, Py_ssize_t i) noexcept nogil:
-    cdef fp_column out
-    out.data = <const char *>&columns[i, 0]
-    out.step = columns.strides[1] if columns.shape[1] > 1 else 0
+cdef inline fp_columns _rows(const double[:, :] columns) except *:
+    cdef fp_columns out
+    out.data = <const char *>&columns[0, 0]
+    out.row, out.step = columns.strides[0], columns.strides[1] if columns.shape[1] > 1 else 0
     return out
 
 
@@ -163,37 +174,44 @@ def stack_integrals(int kind, const double[:, :] w, const double[:, :] m, const 
     None but for ``renyi``. Rows with weights of zero are padded; an invalid row is NaN. The GIL is released.
     """
     cdef fp_row_workspace work
-    cdef fp_row row
-    cdef fp_column none
-    cdef int done = 0, j = 0, k = <int>w.shape[1]
-    cdef Py_ssize_t i, rows = w.shape[0]
+    cdef const fp_row *row
+    cdef fp_rows block
+    cdef int done = 0, count, at
+    cdef Py_ssize_t i, first = 0, rows = w.shape[0]
     cdef bint ordered = order is not None, pair = v is not None, counted = cost is not None
     check_quantity(kind, not pair)
-    check_columns(k, m.shape[1], s.shape[1])
+    check_columns(<int>w.shape[1], m.shape[1], s.shape[1])
     if not (m.shape[0] == s.shape[0] == rows and value.shape[0] == lower.shape[0] == upper.shape[0] == rows
             and status.shape[0] == method.shape[0] == rows and (not ordered or order.shape[0] == rows)
             and (not counted or (cost.shape[0] == rows and cost.shape[1] == 2))):
         raise ValueError("columns, orders and results must have an entry for each row, and the cost two")
-    memset(&none, 0, sizeof(none))
+    if not rows:
+        return
+    memset(&block, 0, sizeof(block))
     memset(&work, 0, sizeof(work))
     work.certified, work.max_work = certified, max_work
     work.stop = fp_stop_token_make(interrupted, deadline)
+    block.quantity, block.k, block.orders = kind, <int>w.shape[1], 1
+    block.columns[0], block.columns[1], block.columns[2] = _rows(w), _rows(m), _rows(s)
+    if ordered:
+        block.order.data, block.order.row = <const char *>&order[0], order.strides[0]
     if pair:
-        j = <int>v.shape[1]
-        check_columns(j, n.shape[1], t.shape[1])
+        block.j = <int>v.shape[1]
+        check_columns(block.j, n.shape[1], t.shape[1])
         if not v.shape[0] == n.shape[0] == t.shape[0] == rows:
             raise ValueError("both mixtures must have as many rows")
+        block.columns[3], block.columns[4], block.columns[5] = _rows(v), _rows(n), _rows(t)
     with nogil:
-        for i in range(rows):
-            done = fp_mixture_row(
-                &work, kind, k, _row(w, i), _row(m, i), _row(s, i), j, _row(v, i) if pair else none,
-                _row(n, i) if pair else none, _row(t, i) if pair else none, order[i] if ordered else 0.0, -1.0, &row)
-            if done:
-                break
-            value[i], lower[i], upper[i] = row.value, row.lower, row.upper
-            status[i], method[i] = row.status, row.method
-            if counted:
-                cost[i, 0], cost[i, 1] = row.panels, row.evaluations
+        while first < rows and not done:
+            count = <int>min(<Py_ssize_t>FP_BINOMIALS, rows - first)
+            done = fp_mixture_rows(&work, &block, first, count)
+            for at in range(count):
+                i, row = first + at, &work.rows[at]
+                value[i], lower[i], upper[i] = row.value, row.lower, row.upper
+                status[i], method[i] = row.status, row.method
+                if counted:
+                    cost[i, 0], cost[i, 1] = row.panels, row.evaluations
+            first += count
         fp_row_workspace_free(&work)
     if done:
         finished(done, "components")

@@ -116,31 +116,37 @@ static inline void fp_elementary_bounds_build(int np, const double *w, const dou
 }
 
 /* Lower bound of H for a cover of the line, or of a part of it, less its rounding; `sum` is without that. */
-static inline double fp_lower_bound_from_cells(const fp_interval_mass *cell, int cells, double factor, double *sum)
+FP_INLINE double fp_lower_bound_from_cells(const fp_interval_mass *cell, int cells, double factor, double *sum)
 {
     double error = 0.0;
     *sum = 0.0;
+#pragma GCC unroll 3
     for (int k = 0; k < cells; ++k) {
-        double gain = cell[k].p - factor * cell[k].q;
-        if (gain > 0.0) {
-            *sum += gain;
-            error += cell[k].p_error + factor * cell[k].q_error + FP_ROUND * (cell[k].p + factor * cell[k].q);
-        }
+        const double gain = cell[k].p - factor * cell[k].q;
+        const double loss = cell[k].p_error + factor * cell[k].q_error + FP_ROUND * (cell[k].p + factor * cell[k].q);
+        *sum += gain > 0.0 ? gain : 0.0;
+        error += gain > 0.0 ? loss : 0.0;
     }
     return *sum * (1.0 - 2.3e-16 * (cells + 4)) - error * (1.0 + 1e-9);
 }
 
+/* Bounds of H at one epsilon; [0, infinity] from 600 on */
+FP_INLINE void fp_elementary_bounds_at(const fp_elementary_bounds *known, double epsilon, double *lower, double *upper)
+{
+    const int none = !(epsilon < 600.0);
+    const double factor = fp_exp(epsilon), scale = known->p / factor + known->q;
+    const double most = known->p - known->affinity / scale * (1.0 - 1e-13) + 4.5e-16 * known->p;
+    double sum;
+    const double least = fp_lower_bound_from_cells(known->cell, FP_CELLS, factor, &sum);
+    *lower = none || !(least > 0.0) ? 0.0 : least;
+    *upper = none ? INFINITY : most;
+}
+
 /* Bring a bracket of H within these bounds. Where they contradict it, the bracket becomes the hull of both, and 1 is
  * returned. */
-static inline int fp_close_bracket(const fp_elementary_bounds *known, double epsilon, fp_bracket *out)
+static inline int fp_close_bracket(double lower, double upper, fp_bracket *out)
 {
-    if (!(epsilon < 600.0))
-        return 0;
-    const double factor = fp_exp(epsilon), scale = known->p / factor + known->q;
-    const double upper = known->p - known->affinity / scale * (1.0 - 1e-13) + 4.5e-16 * known->p;
-    double sum, lower = fp_lower_bound_from_cells(known->cell, FP_CELLS, factor, &sum);
-    lower = lower > 0.0 ? lower : 0.0;
-    if (lower <= out->lower && upper >= out->upper) /* the bracket says more, and agrees */
+    if (upper == INFINITY || (lower <= out->lower && upper >= out->upper)) /* the bracket says more, and agrees */
         return 0;
     if (!(lower <= out->upper && upper >= out->lower)) {
         const int above = !(lower <= out->upper);

@@ -75,9 +75,21 @@ static void FP_NAME(fp_two_points_terms_of)(FP_NAME(fp_two_points_block) * restr
             FP_NAME(fp_two_points_put)(b, i, fp_two_points_at(&w, r, epsilon[i]));
 }
 
+/* The logarithms of brackets from their numbers, which are above 1e-280 */
+static void FP_NAME(fp_logs_of_values)(ptrdiff_t n, double results[6][FP_NAME(FP_TWO_POINTS_BLOCK)])
+{
+    _Pragma("GCC ivdep") for (ptrdiff_t i = 0; i < n; i++)
+    {
+        const double low = fp_log(results[1][i]), high = fp_log(results[2][i]), most = high + FP_ROUND * fabs(high);
+        results[3][i] = fp_log(results[0][i]);
+        results[4][i] = low - FP_ROUND * fabs(low);
+        results[5][i] = most < 0.0 ? most : 0.0;
+    }
+}
+
 /* Brackets of all epsilons; those that are not narrow get a NaN as value. */
 static int FP_NAME(fp_two_points_curve)(const fp_two_points *weights, fp_dd r, const double *epsilon, ptrdiff_t count,
-                                        double target, fp_stop_token *stop, fp_bracket *out)
+                                        double target, int logs, fp_stop_token *stop, fp_bracket *out)
 {
     FP_NAME(fp_two_points_block) block;
     double results[6][FP_NAME(FP_TWO_POINTS_BLOCK)];
@@ -88,7 +100,13 @@ static int FP_NAME(fp_two_points_curve)(const fp_two_points *weights, fp_dd r, c
             return stop->status;
         FP_NAME(fp_two_points_terms_of)(&block, n, weights, r, epsilon + start);
         FP_NAME(fp_two_points_values)(&block, n, results[0], results[1], results[2]);
-        FP_NAME(fp_two_points_logs)(&block, n, results[3], results[4], results[5]);
+        int plain = !logs;
+        for (ptrdiff_t i = 0; i < n; ++i)
+            plain &= results[1][i] > 1e-280;
+        if (plain)
+            FP_NAME(fp_logs_of_values)(n, results);
+        else
+            FP_NAME(fp_two_points_logs)(&block, n, results[3], results[4], results[5]);
         for (ptrdiff_t i = 0; i < n; ++i) {
             fp_bracket *b = &out[start + i];
             *b = (fp_bracket){results[0][i], results[1][i], results[2][i], results[3][i], results[4][i], results[5][i]};
@@ -144,7 +162,7 @@ static int FP_NAME(fp_hockey_stick_curve)(int np, const double *w, const double 
     long sums = 0;
     fp_stop_token stop = fp_stop_token_make(interrupted, INFINITY);
     if (FP_NAME(fp_two_points_from_pair)(&pair, &weights, &r)) {
-        status = FP_NAME(fp_two_points_curve)(&weights, r, epsilon, count, target, &stop, out);
+        status = FP_NAME(fp_two_points_curve)(&weights, r, epsilon, count, target, logs, &stop, out);
     } else if (FP_NAME(fp_single_gaussians_from_pair)(&pair, &single)) {
         for (ptrdiff_t i = 0; i < count && !status; ++i) {
             sums += FP_NAME(fp_single_gaussians_bracket)(&single, epsilon[i], target, &out[i]);

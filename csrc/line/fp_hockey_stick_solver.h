@@ -208,8 +208,14 @@ static long FP_NAME(fp_close_curve)(int np, const double *w, const double *m, co
     fp_elementary_bounds known;
     long contradicted = 0;
     fp_elementary_bounds_build(np, w, m, s, nq, v, n, t, &known);
-    for (ptrdiff_t k = 0; k < count; ++k)
-        contradicted += fp_close_bracket(&known, epsilon[k], &out[k]);
+    for (ptrdiff_t start = 0; start < count; start += FP_EPSILON_BLOCK) {
+        const ptrdiff_t n = count - start < FP_EPSILON_BLOCK ? count - start : FP_EPSILON_BLOCK;
+        double lower[FP_EPSILON_BLOCK], upper[FP_EPSILON_BLOCK];
+        _Pragma("GCC ivdep") for (ptrdiff_t k = 0; k < n; ++k)
+            fp_elementary_bounds_at(&known, epsilon[start + k], &lower[k], &upper[k]);
+        for (ptrdiff_t k = 0; k < n; ++k)
+            contradicted += fp_close_bracket(lower[k], upper[k], &out[start + k]);
+    }
     return contradicted;
 }
 

@@ -11,7 +11,8 @@
  *     Renyi   J is that of the weights divided by their sums: order log A + (1 - order) log B is subtracted; with S the
  *             integral of fp_integrand.h, b = order - 1, x = B/A - 1 and t = S/A - x the integral is A (1 + b t), so
  *             that J / b = log1p(b t) / b + log(1 + x) = S/A - excess(x) - excess(b t) / b
- * A pair of one standard deviation goes to fp_one_sigma_solver.h first. Every bracket of an integral is closed by
+ * A pair of one standard deviation goes to fp_one_sigma_solver.h first; sampled Gaussians of whole orders have a sum there
+ * of which a block is computed side by side. Every other bracket of an integral is closed by
  * bounds of another kind (fp_elementary_divergences.h, fp_information_bounds).
  *
  * Two Gaussians P = N(m, s^2) and Q = N(n, t^2): x = s^2/t^2 - 1 and z = (m - n)/t, excess(x) = x - log(1 + x) >= 0,
@@ -124,6 +125,7 @@ typedef struct {
     double *columns, *terms;
     fp_signed_component *components;
     int column_capacity, term_capacity;
+    fp_row rows[FP_BINOMIALS]; /* of fp_mixture_rows */
     /* set by the caller */
     int certified; /* whether only proved bounds are wanted */
     long max_panels, max_work; /* max_panels 0: by the number of components */
@@ -573,6 +575,14 @@ static inline int fp_row_of_integral(fp_row_workspace *ws, fp_row *row, int kind
     return 0;
 }
 
+/* A row from the binomial sum of its setting, the i-th */
+static inline void fp_row_binomial(fp_row *row, const fp_binomials *sums, int i)
+{
+    const double divisor = sums->order[i] - 1.0;
+    *row = (fp_row){.status = FP_ROW_SETTLED, .method = FP_BY_BINOMIAL_SUM};
+    fp_row_enclose(row, sums->value[i] / divisor, sums->error[i] / divisor, 0.0, INFINITY);
+}
+
 static inline int fp_row_renyi(fp_row_workspace *ws, fp_row *row, const fp_side *p, const fp_side *q, double order,
                                double half_width)
 {
@@ -582,14 +592,6 @@ static inline int fp_row_renyi(fp_row_workspace *ws, fp_row *row, const fp_side 
     const fp_side *first = swapped ? q : p, *second = swapped ? p : q;
     const double b = swapped ? -order : divisor;
     fp_row_integral r, small;
-    fp_trapezoid pair;
-    double log_integral, error;
-    if (order == floor(order) && p->n == 2 && q->n == 1 && fp_row_trapezoid_gather(&pair, p, q)
-        && fp_binomial_log_integral(&pair, order, &log_integral, &error)) {
-        row->method = FP_BY_BINOMIAL_SUM;
-        fp_row_enclose(row, log_integral / divisor, error / divisor, 0.0, INFINITY);
-        return 0;
-    }
     int status = fp_row_integrate(ws, row, FP_RENYI, first, second, b, half_width, &r);
     if (status)
         return status;
@@ -600,8 +602,8 @@ static inline int fp_row_renyi(fp_row_workspace *ws, fp_row *row, const fp_side 
                                     + 1.1 * fabs(divisor) * q->slack;
     if (!(fp_row_error(&r) <= FP_WIDE * r.sum))
         return fp_row_panel_bounds(ws, row, first, second, order, b, half_width, log_normaliser, normaliser_error, &r);
-    log_integral = r.scale + fp_log(r.sum) + log_normaliser;
-    error = -fp_log1p(-fp_row_error(&r) / r.sum) + 4.0 * FP_U * (fabs(r.scale) + fabs(fp_log(r.sum)))
+    const double log_integral = r.scale + fp_log(r.sum) + log_normaliser;
+    double error = -fp_log1p(-fp_row_error(&r) / r.sum) + 4.0 * FP_U * (fabs(r.scale) + fabs(fp_log(r.sum)))
                    + normaliser_error;
     if (fabs(log_integral) < FP_SMALL_LOG_INTEGRAL) {
         status = fp_row_integrate(ws, row, FP_RENYI_SMALL, first, second, b, half_width, &small);
@@ -854,6 +856,15 @@ static inline int fp_mixture_row(fp_row_workspace *ws, int quantity, int k, fp_c
         fp_row_exact(row, 0.0, 0.0, FP_EQUAL_PAIR);
         return 0;
     }
+    if (quantity == FP_RENYI && p.n == 2 && q.n == 1) {
+        fp_binomials sums; /* as of several rows, for the same bits */
+        sums.n = 0;
+        if (fp_binomials_add(&sums, order, p.w, p.m, p.s, q.m[0], q.s[0])) {
+            fp_binomials_run(&sums);
+            fp_row_binomial(row, &sums, 0);
+            return 0;
+        }
+    }
     if (quantity == FP_ENTROPY && single) {
         const double log_sigma = fp_log(p.s[0]), value = FP_NORMAL_ENTROPY + log_sigma;
         fp_row_exact(row, value, 2.0 * FP_U * (2.0 + fabs(log_sigma) + fabs(value)), FP_BY_CLOSED_FORM);
@@ -895,6 +906,74 @@ static inline int fp_mixture_row(fp_row_workspace *ws, int quantity, int k, fp_c
         fp_row_close(ws, row, quantity, &p, &q, order, exponent);
     if (gaussians && row->status == FP_ROW_SETTLED)
         row->status = FP_ROW_WIDE; /* exact arithmetic has a closed form for it */
+    return status;
+}
+
+/* Columns of several rows: entry i of row r is `row` r + `step` i bytes from `data`. */
+typedef struct {
+    const char *data;
+    ptrdiff_t row, step;
+} fp_columns;
+
+FP_INLINE double fp_columns_entry(const fp_columns *c, ptrdiff_t r, int i)
+{
+    return *(const double *)(c->data + r * c->row + i * c->step);
+}
+
+/* Several rows of one quantity: the columns of P, of k components, and those of Q, of j; each row has `orders`
+ * orders. */
+typedef struct {
+    int quantity, k, j;
+    fp_columns columns[6], order;
+    ptrdiff_t orders;
+} fp_rows;
+
+/* Add a row of two components and one to the binomial sums; 0 where these do not serve. */
+FP_INLINE int fp_rows_binomial(const fp_rows *in, ptrdiff_t r, double order, fp_binomials *sums)
+{
+    double w[2], m[2], s[2];
+    int valid = 1;
+    for (int i = 0; i < 2; i++) {
+        w[i] = fp_columns_entry(&in->columns[0], r, i);
+        m[i] = fp_columns_entry(&in->columns[1], r, i);
+        s[i] = fp_columns_entry(&in->columns[2], r, i);
+        valid &= (w[i] > 0.0) & (fabs(m[i]) <= FP_LARGEST_LENGTH);
+    }
+    const double v = fp_columns_entry(&in->columns[3], r, 0), n = fp_columns_entry(&in->columns[4], r, 0);
+    const double t = fp_columns_entry(&in->columns[5], r, 0);
+    valid &= (fabs(w[0] + w[1] - 1.0) <= 0.99 * FP_LARGEST_GAP) & (fabs(v - 1.0) <= 0.99 * FP_LARGEST_GAP);
+    valid &= (t >= 1.0 / FP_LARGEST_LENGTH) & (t <= FP_LARGEST_LENGTH);
+    return valid && fp_binomials_add(sums, order, w, m, s, n, t);
+}
+
+/* Fill ws->rows with `count` rows from the one of number `first`, orders innermost, at most FP_BINOMIALS. Returns as
+ * `fp_mixture_row`; a row for which memory is short is NaN. */
+static inline int fp_mixture_rows(fp_row_workspace *ws, const fp_rows *in, ptrdiff_t first, int count)
+{
+    fp_binomials sums;
+    fp_row *rows = ws->rows;
+    int position[FP_BINOMIALS], status = 0;
+    sums.n = 0;
+    for (int at = 0; at < count; at++) {
+        const ptrdiff_t r = (first + at) / in->orders;
+        const double order = in->order.data ? fp_columns_entry(&in->order, r, (int)((first + at) % in->orders)) : 0.0;
+        if (in->quantity == FP_RENYI && in->k == 2 && in->j == 1 && fp_rows_binomial(in, r, order, &sums)) {
+            position[sums.n - 1] = at;
+            continue;
+        }
+        fp_column c[6];
+        for (int i = 0; i < 6; i++)
+            c[i] = (fp_column){in->columns[i].data + r * in->columns[i].row, in->columns[i].step};
+        const int failed = fp_mixture_row(ws, in->quantity, in->k, c[0], c[1], c[2], in->j, c[3], c[4], c[5], order, -1.0,
+                                          &rows[at]);
+        if (failed == FP_INTERRUPTED)
+            return failed;
+        if (failed)
+            rows[at] = (fp_row){.value = NAN, .lower = NAN, .upper = NAN}, status = failed;
+    }
+    fp_binomials_run(&sums);
+    for (int i = 0; i < sums.n; i++)
+        fp_row_binomial(&rows[position[i]], &sums, i);
     return status;
 }
 

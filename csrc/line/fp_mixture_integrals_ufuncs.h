@@ -26,18 +26,21 @@ static inline void fp_row_loop(char **args, const ptrdiff_t *dimensions, const p
     const int inputs = (pair ? 6 : 3) + (orders ? 1 : 0);
     const ptrdiff_t k = dimensions[1], j = pair ? dimensions[2] : 0, many = orders ? dimensions[3] : 1;
     const ptrdiff_t *core = steps + inputs + 3; /* strides of the axes of components and of orders */
-    const int noise = quantity == FP_INFORMATION;
+    const int noise = quantity == FP_INFORMATION, fits = k > 0 && k < 1 << 28 && (!pair || (j > 0 && j < 1 << 28));
     fp_row_workspace ws = {.certified = 1, .max_work = FP_ROW_MAX_WORK, .stop = fp_stop_token_make(NULL, INFINITY)};
-    for (ptrdiff_t i = 0; i < dimensions[0]; i++) {
-        fp_column c[6] = {{0}};
-        for (int side = 0; side < (pair ? 6 : 3); side++)
-            c[side] = (fp_column){args[side] + i * steps[side], noise && side == 2 ? 0 : core[side]};
-        for (ptrdiff_t e = 0; e < many; e++) {
-            const double order = orders ? *(const double *)(args[6] + i * steps[6] + e * core[6]) : 0.0;
-            fp_row row = {.value = NAN, .lower = NAN, .upper = NAN};
-            if (k > 0 && k < 1 << 28 && (!pair || (j > 0 && j < 1 << 28))
-                && fp_mixture_row(&ws, quantity, (int)k, c[0], c[1], c[2], (int)j, c[3], c[4], c[5], order, -1.0, &row))
-                row = (fp_row){.value = NAN, .lower = NAN, .upper = NAN};
+    fp_rows in = {.quantity = quantity, .k = (int)k, .j = (int)j, .orders = many};
+    for (int side = 0; side < (pair ? 6 : 3); side++)
+        in.columns[side] = (fp_columns){args[side], steps[side], noise && side == 2 ? 0 : core[side]};
+    if (orders)
+        in.order = (fp_columns){args[6], steps[6], core[6]};
+    for (ptrdiff_t first = 0; first < dimensions[0] * many; first += FP_BINOMIALS) {
+        const ptrdiff_t left = dimensions[0] * many - first;
+        const int count = left < FP_BINOMIALS ? (int)left : FP_BINOMIALS;
+        if (fits)
+            fp_mixture_rows(&ws, &in, first, count);
+        for (int at = 0; at < count; at++) {
+            const ptrdiff_t i = (first + at) / many, e = (first + at) % many;
+            const fp_row row = fits ? ws.rows[at] : (fp_row){.value = NAN, .lower = NAN, .upper = NAN};
             const double answer[3] = {row.value, row.lower, row.upper};
             for (int out = 0; out < 3; out++)
                 *(double *)(args[inputs + out] + i * steps[inputs + out] + (orders ? e * core[7 + out] : 0)) = answer[out];

@@ -48,7 +48,8 @@
  * Poisson subsampling. For whole orders a and P = (1 - r) N_0 + r N_1, Q = N_0 at a distance c (Mironov, Talwar, Zhang
  * 2019, section 3.3), with the terms k = 0 and 1 taken from the sum of weights 1,
  *     integral of p^a q^(1-a) = 1 + sum_{k=2}^a binomial(a, k) (1-r)^(a-k) r^k (e^(k (k-1) c^2 / 2) - 1). */
-/* bounds: proved - rounding of means, of sums over nodes and of binomial terms: docs/proofs/quadrature.md, theorem 4.13 */
+/* bounds: proved - rounding of means and of sums over nodes, theorem 4.13 of docs/proofs/quadrature.md; range of
+ * settings of binomial sums: theorem 4.20 */
 #ifndef FP_ONE_SIGMA_SOLVER_H
 #define FP_ONE_SIGMA_SOLVER_H
 
@@ -62,6 +63,7 @@
 #define FP_NODES_AT_ONCE 64
 #define FP_LARGEST_EXPONENT 600.0 /* of a ratio of components at a node */
 #define FP_LARGEST_BINOMIAL 1024.0 /* order up to which a sum of that many terms is taken */
+#define FP_BINOMIALS 64 /* settings of binomial sums at once, a multiple of FP_LANES */
 /* bound: none - relative discretisation error aimed at */
 #define FP_TRAPEZOID_AIM 1e-16
 /* bound: none - the largest that is taken; it enters the bounds whatever it is */
@@ -82,6 +84,8 @@ typedef struct {
     void (*nodes)(const fp_one_sigma *, double, double, int, double *, double *, double *, double *, double *, double *);
     double (*top)(int, double, const double *, const double *);
     void (*add)(int, const double *, const double *, double *, double *, double *);
+    void (*binomials)(int, const double *, const double *, const double *, const double *, const double *,
+                      const double *, double *, double *);
 } fp_one_sigma_kernels;
 
 static fp_one_sigma_kernels fp_one_sigma_selected;
@@ -90,7 +94,7 @@ static fp_one_sigma_kernels fp_one_sigma_selected;
 static inline void fp_one_sigma_select(void)
 {
     fp_one_sigma_selected = (fp_one_sigma_kernels){FP_SELECT(fp_one_sigma_nodes), FP_SELECT(fp_one_sigma_top),
-                                                   FP_SELECT(fp_one_sigma_add)};
+                                                   FP_SELECT(fp_one_sigma_add), FP_SELECT(fp_binomial_logs)};
 }
 
 /* One integral: e^scale (sum +- (truncation + rounding)). */
@@ -401,44 +405,42 @@ static inline int fp_trapezoid_run(fp_trapezoid *w)
     return 0;
 }
 
-/* The logarithm of the integral of p^a q^(1-a) for a whole order a, by the binomial sum; 0 where P is not
- * (1 - r) N_0 + r N_1 and Q = N_0. `error` is absolute. */
-static inline int fp_binomial_log_integral(const fp_trapezoid *w, double order, double *value, double *error)
+/* Settings of `fp_binomial_logs`, and what they give */
+typedef struct {
+    int n;
+    double order[FP_BINOMIALS], ratio[FP_BINOMIALS], lift[FP_BINOMIALS], falls[FP_BINOMIALS];
+    double square[FP_BINOMIALS], low[FP_BINOMIALS], value[FP_BINOMIALS], error[FP_BINOMIALS];
+} fp_binomials;
+
+/* Add the setting of P = w_0 N(m_0, s_0^2) + w_1 N(m_1, s_1^2), of weights above 0, and Q = N(n, t^2); 0 where the
+ * binomial sum does not serve. */
+FP_INLINE int fp_binomials_add(fp_binomials *into, double order, const double *w, const double *m, const double *s,
+                               double n, double t)
 {
-    const fp_one_sigma *g = &w->g;
-    if (g->n != 1 || order != floor(order) || order < 2.0 || order > FP_LARGEST_BINOMIAL)
+    const int first = m[0] == n, pair = (first != (m[1] == n)) & (s[0] == t) & (s[1] == t);
+    if (!pair || order != floor(order) || !(order >= 2.0 && order <= FP_LARGEST_BINOMIAL))
         return 0;
-    const double w1 = g->v[0] == 0.0 ? g->w[0] : g->w_centre, w0 = g->v[0] == 0.0 ? g->w_centre : g->w[0];
-    if ((g->v[0] == 0.0) == (g->v_centre == 0.0) || !(w0 > 0.0) || !(w1 > 0.0))
+    const int falls = w[first] > w[!first];
+    const double less = falls ? w[!first] : w[first], more = falls ? w[first] : w[!first];
+    const double lift = less < 1e-290 ? -100.0 : 0.0; /* no subnormal quotient */
+    const double unit = fp_double((2046 - ((fp_bits(t) >> 52) & 2047)) << 52); /* lengths in units of it are not tiny */
+    const fp_dd apart = fp_two_sum(m[first], -n);
+    const fp_dd c = fp_dd_div_d((fp_dd){apart.hi * unit, apart.lo * unit}, t * unit), square = fp_dd_mul(c, c);
+    if (!(square.hi >= 1e-280 && 0.5 * order * (order - 1.0) * square.hi <= 1e15))
         return 0;
-    const double total = w0 + w1, log_0 = fp_log(w0 / total), log_1 = fp_log(w1 / total), square = g->c[0] * g->c[0];
-    fp_accumulator logs = {fp_log(order), 0.0};
-    double top = -INFINITY, sum = 0.0, worst = 0.0, largest = 0.0;
-    for (double k = 2.0; k <= order; k += 1.0) {
-        const double ratio = (order - k + 1.0) / k, y = 0.5 * k * (k - 1.0) * square;
-        const double growth = y > 30.0 ? y + fp_log1p(-fp_exp(-y)) : fp_log(fp_expm1(y));
-        fp_accumulator_add(&logs, fp_log(ratio));
-        const double coefficient = fp_accumulator_value(&logs), e = coefficient + (order - k) * log_0 + k * log_1 + growth;
-        /* log_0 errs relative to w0 / total near 1: 3 u of it, absolutely */
-        const double slip = FP_U * (20.0 + 6.0 * y + 4.0 * k * (1.0 + fabs(coefficient) / k) + (order - k) * 5.0 + 5.0 * k
-                            + 5.0 * (order - k) * fabs(log_0) + 4.0 * k * fabs(log_1) + 3.0 * fabs(growth) + fabs(e));
-        const double factor = e > top ? fp_exp(top - e) : 1.0, term = fp_exp(e > top ? 0.0 : e - top);
-        sum = sum * factor + term;
-        worst = worst * factor + term * (slip + FP_U * 5.0 * (order - k + 4.0));
-        top = e > top ? e : top;
-        largest = fp_max(largest, slip);
-    }
-    const double relative = worst / sum;
-    if (top > 600.0) {
-        *value = top + fp_log(sum);
-        *error = relative < 1e-3 ? 1.01 * relative : largest + 6.0 * FP_U * (order + 4.0);
-        *error += 4.0 * FP_U * (fabs(top) + fabs(*value)) + 1e-260;
-    } else {
-        const double x = fp_exp(top) * sum;
-        *value = fp_log1p(x);
-        *error = (1.01 * relative + FP_U * (4.0 + 2.0 * fabs(top))) * (x / (1.0 + x)) + 6.0 * FP_U * *value + 1e-305;
-    }
-    return top > 600.0 ? isfinite(*error) : relative < 1e-3;
+    into->order[into->n] = order, into->ratio[into->n] = (lift < 0.0 ? less * 0x1p100 : less) / more;
+    into->lift[into->n] = lift, into->falls[into->n] = falls;
+    into->square[into->n] = square.hi, into->low[into->n] = square.lo;
+    into->n++;
+    return 1;
+}
+
+static inline void fp_binomials_run(fp_binomials *in)
+{
+    for (int i = in->n; i < fp_padded(in->n); i++)
+        in->order[i] = 2.0, in->ratio[i] = in->square[i] = 1.0, in->lift[i] = in->falls[i] = in->low[i] = 0.0;
+    fp_one_sigma_selected.binomials(in->n, in->order, in->ratio, in->lift, in->falls, in->square,
+                                    in->low, in->value, in->error);
 }
 
 #endif

@@ -46,6 +46,19 @@ FP_INLINE double fp_scale(double y, double shifted)
     return y * fp_double((half - 77) << 52) * fp_double((biased - half - 77) << 52);
 }
 
+/* 2^k of an integer k <= 1023; where k < -1000 it is 2^-1000, or less */
+FP_INLINE double fp_power_of_two(double k)
+{
+    return fp_double((fp_bits((k > -1000.0 ? k : -1000.0) + FP_SHIFT) + 1023) << 52);
+}
+
+/* m in [1, 2) and the integer e of x = m 2^e; x > 0 and normal */
+FP_INLINE double fp_mantissa(double x, double *e)
+{
+    *e = fp_double((fp_bits(x) >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
+    return fp_double((fp_bits(x) & 0x000fffffffffffffu) | 0x3ff0000000000000u);
+}
+
 /* bound: proved by proofs/elementary - e^r less its first terms, to 6e-19 */
 static const double fp_exp_tail[10] = {
     0x1.5555555555559p-3, 0x1.5555555555559p-5, 0x1.111111110f801p-7, 0x1.6c16c16c14b5ap-10,

@@ -211,6 +211,9 @@ def renyi_divergence(
     Sampled for orders above 1 from tilted Gaussians whose weighted sum is proved to bound p^a q^(1-a), where there are
     such; else from both distributions.
 
+    A whole order up to 1024 of a Poisson sample, P of two components and Q one of them, is a sum of positive terms
+    (Mironov, Talwar and Zhang 2019, section 3.3).
+
     **Accuracy** in one dimension relative width at most 1e-12 on the families of
     ``tests/enclosures/test_integrals.py``, also at orders next to 1 and down to 1e-300; wider where a log p and (a - 1)
     log q cancel. Where components are so far
@@ -228,14 +231,15 @@ def renyi_divergence(
     """
     certified = validate.flag("certified", certified)
     orders = validate.real("order", order, "positive", lambda x: x > 0)
-    if is_stack(p, q):
+    many = orders.ndim and orders.size and type(p) is type(q) is GaussianMixture and p.means.ndim == q.means.ndim == 1
+    request = sampling_request(renyi_divergence, sampling, options) if many or is_stack(p, q) else None
+    if request is not None and not (many and request.forced):
         from . import rows_of_stacks
 
         def of_row(p: GaussianMixture, q: GaussianMixture, orders: FloatArray, **more: Any) -> Estimate:
             estimates = [monotone_pieces.renyi_divergence(p, q, float(item), **more) for item in orders.ravel()]
             return stacked(estimates, orders.shape)
 
-        request = sampling_request(renyi_divergence, sampling, options)
         return rows_of_stacks.quantity(
             {"p": p, "q": q}, request, of_row, renyi_divergence, parameter=orders, integral="renyi",
             certified=certified,

@@ -53,6 +53,7 @@ def test_a_false_bracket_is_widened_and_said(monkeypatch, bracket):
 
     class Kernel:
         wide_brackets = staticmethod(_hockey_stick_curves.wide_brackets)
+        may_rise = staticmethod(_hockey_stick_curves.may_rise)
 
         @staticmethod
         def pair_curve(*arguments):

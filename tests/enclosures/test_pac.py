@@ -5,9 +5,12 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import arb
 
 from fastpriv import GaussianMechanism, RandomizedResponse, notions
+from fastpriv.kernels import _gaussian_ball
 from oracles import misses
+from oracles.crossings import exact, working_precision
 
 INF = math.inf
 
@@ -50,6 +53,24 @@ def test_noise_alone(k):
     for i, a in enumerate(alpha.tolist()):
         x = (mp.mpf(a) / mp.mpf(1.25)) ** 2 / 2
         check_contains(found[i], mp.gammainc(mp.mpf(k) / 2, x, regularized=True) if a < 1e9 else mp.mpf(0))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 11, 60, 401, 3000, pytest.param(10**5 + 1, marks=pytest.mark.slow)])
+def test_kernel_of_noise_alone(k):
+    rng, sigma = np.random.default_rng(k), 0.7
+    radii = [0.0, 5e-324, 37.416573867739416, 37.42, 99.999, *(10 ** rng.uniform(-8, 2, 4)), *rng.uniform(0, 99, 4)]
+    alpha = np.array(radii + [math.sqrt(k)] * (k < 9000) + [100.1]) * sigma
+    out = np.empty((3, alpha.size))
+    assert _gaussian_ball.outside_ball(k, sigma, alpha, out) == 1
+    assert np.isnan(out[:, -1]).all()
+    for a, (value, lower, upper) in zip(alpha[:-1].tolist(), out.T.tolist(), strict=False):
+        with working_precision(300):
+            x = (exact(a) / exact(sigma)) ** 2 / 2
+            want = x.gamma_upper(arb(k) / 2, regularized=1)
+            assert not want < arb(lower), (a, lower, want)
+            assert not want > arb(upper), (a, upper, want)
+            assert want.rad() < 1e-30 * want + 1e-300
+        assert upper - lower <= 2.5e-16 * (7 * float(x) + 20) * value + 3e-322
 
 
 def test_gaussian_in_a_cube():

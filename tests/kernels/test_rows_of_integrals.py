@@ -122,6 +122,53 @@ def test_renyi_divergences_of_whole_orders_are_binomial_sums(rate, sigma):
         assert method == _quadrature.BINOMIAL_SUM or sigma < 0.05
 
 
+def hostile_setting(rng, i):
+    """Weights, the two means and sigma, and a whole order of a sampled Gaussian."""
+    rate = (10 ** rng.uniform(-300, 0), rng.uniform(), 1 - 10 ** rng.uniform(-15.9, 0), 1 - 2.0**-53,
+            5e-324 * rng.integers(1, 100), 10 ** rng.uniform(-5, -1))[i % 6]
+    sigma = 10 ** (rng.uniform(-3, 8) if i % 2 else rng.uniform(-1, 1))
+    base, mean = float(rng.choice([0.0, 1e-9, -2.7])), float(rng.choice([1.0, -3.3, 1e-8, 7.1]))
+    order = 1024 if i % 10 == 9 else int(2 ** rng.uniform(1, 10))
+    if i % 7 == 6:  # the ratio of these weights is no double
+        return (5e-324, 1.0), (base, mean), sigma, order
+    return (1 - rate, rate), (base, mean), sigma, order
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))])
+def test_hostile_settings_of_binomial_sums(seed):
+    rng = np.random.default_rng(seed)
+    settings = [hostile_setting(rng, i) for i in range(84)]
+    w, m, sigma, order = (np.array(column) for column in zip(*settings, strict=True))
+    n, t, one = m[:, :1], np.stack([sigma] * 2, axis=1), np.ones(1)
+    bounds = np.array(special.mixture_renyi(w, m, t, one, n, sigma[:, None], order[:, None].astype(float)))[..., 0]
+    for i, ((first, rate), (base, mean), length, whole) in enumerate(settings):
+        alone = row("renyi", (w[i], m[i], t[i]), (one, n[i], sigma[i : i + 1]), float(whole))
+        assert alone[:3] == tuple(bounds[:, i]), settings[i]
+        assert alone[4] == _quadrature.BINOMIAL_SUM
+        with working_precision(240):
+            odds, square = exact(rate) / exact(first), ((exact(mean) - exact(base)) / exact(length)) ** 2
+            term, growth, step, x = (1 + odds) ** -whole, arb(1), square.exp(), arb(0)
+            for k in range(1, whole + 1):
+                term *= odds * (whole - k + 1) / k
+                x += term * (growth - 1 if k > 1 and growth > 2 else (square * (k * (k - 1)) / 2).expm1())
+                growth *= step**k
+            want = x.log1p() / (whole - 1)
+            value, lower, upper = bounds[:, i].tolist()
+            assert arb(lower) <= want <= arb(upper), (settings[i], lower, upper, want)
+        assert upper - lower <= 4e-12 * value + 1e-322
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 1.0, 1e8])
+def test_orders_of_a_pair_are_those_of_single_calls(sigma):
+    p, q = GaussianMixture([0.99, 0.01], [0.0, 1.0], sigma), GaussianMixture.single(0.0, sigma)
+    orders = [[2.0, 3.0, 1024.0, 0.5], [1.0, 1.5, np.inf, 64.0]]
+    found = renyi_divergence(p, q, orders)
+    for position, order in np.ndenumerate(np.array(orders)):
+        alone = renyi_divergence(p, q, float(order))
+        assert (found[position].value, found[position].lower, found[position].upper) == (
+            alone.value, alone.lower, alone.upper)
+
+
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 30.0, 1e6])
 @pytest.mark.parametrize("rate", [1e-300, 1e-160, 1e-100, 1e-60])
 def test_tiny_rates_leave_the_first_term_of_the_series(rate, sigma):
@@ -385,6 +432,11 @@ def digest(thousands):
     for name, pair in (("kl", (*p, *q)), ("lk", (*q, *p)), ("js", (*p, *q))):
         function = special.mixture_jensen_shannon if name == "js" else special.mixture_kl
         out[name] = hashlib.sha256(np.array(function(*pair)).tobytes()).hexdigest()
+    settings = zip(*(hostile_setting(rng, i) for i in range(150)), strict=True)
+    w, m, sigma, order = (np.array(column) for column in settings)
+    sums = special.mixture_renyi(w, m, np.stack([sigma] * 2, axis=1), np.ones(1), m[:, :1], sigma[:, None],
+                                 order[:, None].astype(float))
+    out["binomial"] = hashlib.sha256(np.array(sums).tobytes()).hexdigest()
     out["renyi"] = hashlib.sha256(np.array(special.mixture_renyi(*q, *p, 4.5)).tobytes()).hexdigest()
     return out
 

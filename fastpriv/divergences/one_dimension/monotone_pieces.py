@@ -186,15 +186,16 @@ def _widen_rows_that_rise(rows: FloatArray, epsilon: FloatArray) -> int:
 
     One of the two is false at least: below and above each of them only what the other one allows is left out.
     """
-    if epsilon.size < 2:
+    if not _hockey_stick_curves.may_rise(rows, epsilon):
         return 0
     order = np.argsort(epsilon, kind="stable")
     widened = 0
     for lower, upper, least, most in ((1, 2, 0.0, 1.0), (4, 5, -np.inf, 0.0)):
-        too_high = rows[order, lower] > np.minimum.accumulate(rows[order, upper])
+        low, high = rows[order, lower], rows[order, upper]
+        too_high = low > np.minimum.accumulate(high)
         if too_high.any():
-            too_low = rows[order, upper] < np.maximum.accumulate(rows[order[::-1], lower])[::-1]
-            rows[order[too_high], lower], rows[order[too_low], upper] = least, most
+            too_low = high < np.maximum.accumulate(low[::-1])[::-1]
+            rows[order, lower], rows[order, upper] = np.where(too_high, least, low), np.where(too_low, most, high)
             widened = max(widened, int((too_high | too_low).sum()))
     return widened
 

@@ -17,7 +17,7 @@ import numpy as np
 from ... import special
 from ...base.binomial import log_poisson_pmf
 from ...base.numerics import UNIT_ROUNDOFF, FloatArray
-from ...kernels import _channel_blocks
+from ...kernels import _channel_blocks, _gaussian_ball
 
 Bounds = tuple[FloatArray, FloatArray, FloatArray]  # value, lower and upper
 
@@ -40,6 +40,16 @@ def has_gaussian_form(gap: FloatArray, sigma: float, alpha: FloatArray, norm: fl
 
 def gaussian_misses(gap: FloatArray, sigma: float, alpha: FloatArray, norm: float) -> Bounds:
     """P(||gap + sigma Z|| > alpha), for alpha of shape (A,)."""
+    if gap.size > 1 and norm == 2 and not gap.any():
+        out = np.empty((3, alpha.size))
+        if _gaussian_ball.outside_ball(gap.size, sigma, alpha, out):
+            far = np.isnan(out[0])
+            out[:, far] = _by_sums(gap, sigma, alpha[far], norm)
+        return out[0], out[1], out[2]
+    return _by_sums(gap, sigma, alpha, norm)
+
+
+def _by_sums(gap: FloatArray, sigma: float, alpha: FloatArray, norm: float) -> Bounds:
     shift, radius = np.abs(gap) / sigma, alpha / sigma
     value, low, high = (
         _beyond(shift * (1 + sign * _ROUNDING), radius * (1 - sign * _ROUNDING), norm) for sign in (0.0, -1.0, 1.0)
@@ -58,8 +68,6 @@ def _beyond(shift: FloatArray, radius: FloatArray, norm: float) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(np.log1p(-np.minimum(each, 1.0)).sum(axis=1)))
     length = _length(shift)
-    if length == 0.0:  # the first term of the sum is all of it
-        return _gamma_tail(0.5 * shift.size, radius)
     return np.array([_beyond_ball(shift.size, length, float(a)) for a in radius])
 
 
@@ -77,18 +85,6 @@ def _beyond_ball(k: int, length: float, radius: float) -> float:
     high = 0.5 * (math.sqrt(2.0 * max(top, half)) + _DEVIATIONS) ** 2 + 1.0
     j: Any = np.arange(max(0.0, math.floor(low)), math.ceil(high) + 1.0)
     return min(1.0, float(np.sum(np.exp(log_poisson_pmf(j, half)) * _gamma_tails(0.5 * k + j, radius))))
-
-
-def _gamma_tail(order: float, radius: FloatArray) -> FloatArray:
-    """Q(order, radius^2 / 2): the sum of ``_gamma_tails`` for all radii at once where it is short."""
-    with np.errstate(over="ignore"):
-        x, first = 0.5 * radius * radius, order % 1.0
-    if not (x.max(initial=0.0) <= _CLOSED_START and order * x.size <= 2**20):
-        return np.array([_gamma_tails(np.array([order]), float(a))[0] for a in radius])
-    b: Any = np.arange(first + 1.0, order).astype(np.longdouble)
-    sums = 1.0 + np.multiply.accumulate(x[:, None] / b, axis=1).sum(axis=1)
-    sums *= np.exp(-x.astype(np.longdouble)) * (2.0 * np.sqrt(x / math.pi) if first else 1.0)
-    return np.asarray(sums + (special.erfc(np.sqrt(x)) if first else 0.0), dtype=np.float64)
 
 
 def _gamma_tails(order: FloatArray, radius: float) -> FloatArray:

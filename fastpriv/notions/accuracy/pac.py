@@ -7,7 +7,7 @@ Notation: M(d) is the release for the secret d, mu the target, beta(alpha) = P(|
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, Unpack
 
@@ -29,7 +29,9 @@ Norm: TypeAlias = Literal[1, 2] | float
 ReleaseMechanism: TypeAlias = GaussianMechanism | Callable[..., Any]
 Accuracy = TypeVar("Accuracy")
 
-_DEFAULTS: SamplingOptions = {"rtol": 0.01, "atol": 1e-4, "max_samples": 1e7}  # of a call without ``sampling``
+_DEFAULT = Sampling(rtol=0.01, atol=1e-4, max_samples=1e7)  # of a call without ``sampling``
+# Rows of each secret, lower bounds that hold for all of them at once, and what the Estimate says besides
+_Misses: TypeAlias = tuple[Bounds, FloatArray, dict[str, Any]]
 
 
 @monotone(falling="alpha")
@@ -105,8 +107,8 @@ def pac_accuracy(
     ('statistical', True)
     """
     question, request = _question(target, alpha, norm), _request(pac_accuracy, sampling, options)
-    per_secret, _ = _misses(mechanism, [secret], question, request)
-    return _raised_if_interrupted(per_secret[0], per_secret.cost)
+    bounds, _, words = _misses(mechanism, [secret], question, request)
+    return _raised_if_interrupted(question.estimate([row[0] for row in bounds], **words), words.get("cost", {}))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -188,7 +190,9 @@ def robust_accuracy(
     for secret in secrets:
         if isinstance(secret, np.ndarray):  # other objects are the mechanism's own
             validate.array("neighbours", secret)
-    per_secret, maximum = _misses(mechanism, secrets, question, request, "neighbours")
+    bounds, simultaneous, words = _misses(mechanism, secrets, question, request, "neighbours")
+    largest = bounds[0].max(axis=0), simultaneous.max(axis=0), bounds[2].max(axis=0)
+    per_secret, maximum = question.estimate(bounds, **words), question.estimate(largest, **words)
     return _raised_if_interrupted(RobustAccuracy(per_secret, maximum), per_secret.cost)
 
 
@@ -204,11 +208,11 @@ class _Question(NamedTuple):
 
     target: FloatArray
     alpha: FloatArray  # distinct, in increasing order
-    inverse: IndexArray  # position of each requested alpha among the distinct ones
+    inverse: IndexArray | slice  # position of each requested alpha among the distinct ones
     shape: tuple[int, ...]
     norm: float
 
-    def estimate(self, bounds: Bounds, **words: Any) -> Estimate:
+    def estimate(self, bounds: Iterable[FloatArray], **words: Any) -> Estimate:
         """For the requested alphas, from numbers of shape (..., A) for the distinct ones."""
         numbers = (x[..., self.inverse].reshape((*x.shape[:-1], *self.shape)) for x in bounds)
         return Estimate(*numbers, unit="probability", **words)
@@ -219,13 +223,16 @@ def _question(target: ArrayLike, alpha: Any, norm: float) -> _Question:
     edges = validate.real("alpha", alpha, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
     if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in (1, 2, math.inf):
         raise DomainError(f"norm must be 1, 2 or inf; got {validate.shown(norm)}. Choose one of these.")
-    distinct, inverse = np.unique(edges, return_inverse=True)
-    return _Question(centre, distinct, inverse.reshape(-1), edges.shape, float(norm))
+    flat = np.ascontiguousarray(edges).reshape(-1)
+    if (flat[1:] > flat[:-1]).all():
+        return _Question(centre, flat, slice(None), edges.shape, float(norm))
+    distinct, inverse = np.unique(flat, return_inverse=True)
+    return _Question(centre, distinct, inverse, edges.shape, float(norm))
 
 
 def _request(function: Callable[..., Any], sampling: Sampling | None, options: SamplingOptions) -> Request:
     """The options of a call, of which those that counted samples do not have must be left out."""
-    request = sampling_request(function, sampling, options if sampling is not None else _DEFAULTS | options)
+    request = sampling_request(function, _DEFAULT if sampling is None else sampling, options)
     for name in ("interval", "executor"):
         if getattr(request, name) != getattr(Sampling, name):
             raise DomainError(
@@ -237,8 +244,8 @@ def _request(function: Callable[..., Any], sampling: Sampling | None, options: S
 
 def _misses(
     mechanism: Any, secrets: list[Any], question: _Question, request: Request, name: str = "secret"
-) -> tuple[Estimate, Estimate]:
-    """For each secret, and for the one that misses most often; ``name`` is that of the argument that holds them."""
+) -> _Misses:
+    """``name`` is that of the argument that holds the secrets."""
     if isinstance(mechanism, GaussianMechanism):
         return _gaussian_misses(mechanism, secrets, question, request, name)
     if not callable(mechanism):
@@ -251,20 +258,12 @@ def _misses(
     if question.alpha.size:
         return _count(samplers, question, request)
     empty = np.zeros((len(secrets), 0))
-    return _with_maximum(question, (empty, empty, empty), empty, kind="exact", method="no alpha")
-
-
-def _with_maximum(
-    question: _Question, bounds: Bounds, simultaneous: FloatArray, **words: Any
-) -> tuple[Estimate, Estimate]:
-    """Estimates for the secrets (the rows) and for their maximum; ``simultaneous`` lower bounds hold all at once."""
-    largest = bounds[0].max(axis=0), simultaneous.max(axis=0), bounds[2].max(axis=0)
-    return question.estimate(bounds, **words), question.estimate(largest, **words)
+    return (empty, empty, empty), empty, {"kind": "exact", "method": "no alpha"}
 
 
 def _gaussian_misses(
     mechanism: GaussianMechanism, secrets: list[Any], question: _Question, request: Request, name: str
-) -> tuple[Estimate, Estimate]:
+) -> _Misses:
     sigma = validate.scalar("sigma", mechanism.sigma)
     centres = []
     for secret in secrets:
@@ -282,7 +281,7 @@ def _gaussian_misses(
         return _count([_gaussian_sampler(centre, sigma) for centre in centres], question, request)
     rows = [gaussian_misses(gap, sigma, alpha, norm) for gap in gaps]
     value, lower, upper = (np.array([row[end] for row in rows]) for end in range(3))
-    return _with_maximum(question, (value, lower, upper), lower, kind="exact", method="closed form")
+    return (value, lower, upper), lower, {"kind": "exact", "method": "closed form"}
 
 
 def _gaussian_sampler(centre: FloatArray, sigma: float) -> Sampler:
@@ -292,7 +291,7 @@ def _gaussian_sampler(centre: FloatArray, sigma: float) -> Sampler:
     return Sampler("mechanism", sample, centre.size)
 
 
-def _count(samplers: list[Sampler], question: _Question, request: Request) -> tuple[Estimate, Estimate]:
+def _count(samplers: list[Sampler], question: _Question, request: Request) -> _Misses:
     counts, repeatable = count_misses(samplers, question.target, question.alpha, question.norm, request)
     intervals = [count.interval(request) for count in counts]
     value, lower, upper = (
@@ -306,7 +305,7 @@ def _count(samplers: list[Sampler], question: _Question, request: Request) -> tu
     cost = {"samples": sum(count.samples for count in counts), "interim_analyses": max(c.analysis for c in counts),
             "stopped": stopped, "repeatable": repeatable}
     words = {"kind": "statistical", "confidence": request.confidence, "method": "counted draws", "cost": cost}
-    return _with_maximum(question, (value, lower, upper), simultaneous, **words)
+    return (value, lower, upper), simultaneous, words
 
 
 @dataclass(frozen=True)
