@@ -68,6 +68,7 @@ def test_dialects_of_score_files(tmp_path, capsys):
         read_scores(tmp_path / "scores.npz", na="-")
 
 
+@pytest.mark.thread_unsafe  # its threads would write one file
 def test_what_is_wrong_with_a_file(tmp_path, table):
     with pytest.raises(FileNotFoundError):
         read_scores(tmp_path / "none.csv")
