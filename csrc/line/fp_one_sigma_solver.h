@@ -53,6 +53,7 @@
 #ifndef FP_ONE_SIGMA_SOLVER_H
 #define FP_ONE_SIGMA_SOLVER_H
 
+#include "common/fp_dd.h"
 #include "line/fp_modulus.h"
 #include "line/fp_quadrature_engine.h"
 
