@@ -63,6 +63,7 @@ def test_a_forced_instruction_set_is_used(variant):
     assert digests_under(variant, 3)["variant"] == variant
 
 
+@pytest.mark.thread_unsafe  # a process that its threads would wait for together
 def test_the_widest_instruction_set_is_used_where_none_is_forced():
     assert printed("from fastpriv.kernels import _special; print(_special.ISA)", "").decode().strip() == (
         of_this_machine()[-1]
