@@ -52,7 +52,7 @@ def sides(pair, direction):
 def outside(lower, upper, text):
     """Whether no number of [lower, upper] is the truth."""
     low, high = bounds(text)
-    return Decimal(lower) > high or Decimal(upper) < low
+    return Decimal(float(lower)) > high or Decimal(float(upper)) < low
 
 
 def relative_width(estimate, i):
